@@ -1,0 +1,1 @@
+//! The master role: cuts the ring among slaves; knows NATS and Redis.

@@ -1,0 +1,1 @@
+//! Does what the core says, decides nothing: tokio and NATS.

@@ -1,0 +1,1 @@
+//! The slave role: cuts its slice among its orchestrators; knows NATS alone.
