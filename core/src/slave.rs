@@ -1,0 +1,1 @@
+//! The slave's machine.

@@ -1,0 +1,1 @@
+//! Port as data: what may be asked of Postgres.
