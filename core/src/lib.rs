@@ -17,6 +17,7 @@ pub mod machine;
 pub mod master;
 pub mod orchestrator;
 pub mod registry;
+pub mod roster;
 pub mod saga;
 pub mod slave;
 pub mod store;
