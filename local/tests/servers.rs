@@ -1,54 +1,14 @@
 //! The three servers start, answer real clients, survive faults and leave nothing behind.
 
+mod common;
+
 use std::path::Path;
 use std::time::Duration;
 
+use common::{Checked, folder, holds_soon, is_alive, nats_client, state};
 use ring_local::{
     Binaries, Durability, Nats, NatsCluster, Postgres, Redis, Role, Set, SetOptions, Settings,
 };
-use tempfile::TempDir;
-
-type Checked = Result<(), Box<dyn std::error::Error>>;
-
-async fn nats_client(
-    url: &str,
-    role: Role,
-    password: String,
-) -> Result<async_nats::Client, Box<dyn std::error::Error>> {
-    let options = async_nats::ConnectOptions::with_user_and_password(role.user().into(), password)
-        .custom_inbox_prefix(role.inbox_prefix());
-    let servers: Vec<async_nats::ServerAddr> =
-        url.split(',').map(str::parse).collect::<Result<_, _>>()?;
-    Ok(options.connect(servers).await?)
-}
-
-fn folder() -> Result<TempDir, std::io::Error> {
-    tempfile::Builder::new()
-        .prefix("ring-local-test-")
-        .tempdir()
-}
-
-/// The kernel's letter for what a process does: `T` is stopped, `Z` ended but not reaped.
-fn state(pid: u32) -> Option<char> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit(')').next()?.trim_start().chars().next()
-}
-
-fn is_alive(pid: u32) -> bool {
-    state(pid).is_some_and(|state| state != 'Z')
-}
-
-/// Waits at most 5 s for a condition.
-async fn holds_soon(condition: impl Fn() -> bool) -> bool {
-    let holds = async {
-        while !condition() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(5), holds)
-        .await
-        .is_ok()
-}
 
 #[tokio::test]
 async fn a_set_starts_answers_real_clients_and_leaves_no_process() -> Checked {
