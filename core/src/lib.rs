@@ -13,6 +13,7 @@ extern crate alloc;
 
 pub mod bus;
 pub mod id;
+pub mod joining;
 pub mod machine;
 pub mod master;
 pub mod orchestrator;

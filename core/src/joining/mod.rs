@@ -1,0 +1,486 @@
+//! How a member is in: the member's side of a session at a coordinator, the same for a slave at
+//! the master and for an orchestrator at its slave.
+//!
+//! It registers, waits for the probe on its own subject, confirms, sends heartbeats, and starts
+//! again when the coordinator forgot it. It refuses to know what a heartbeat says and what the
+//! grants in an answer mean: those go through as [`Event`]s.
+
+mod chance;
+
+use alloc::{string::String, vec::Vec};
+use core::time::Duration;
+
+pub use self::chance::{Backoff, Chance};
+use crate::{
+    bus::{AskError, AskId, Op},
+    id::{NodeId, Service},
+    subject::{Place, Verb},
+    time::{Mono, Now, Wake, Wall},
+    timing::Timing,
+    window::{Term, WindowNo},
+    wire::{Answer, Confirm, GrantWire, Hint, Leave, Probe, Question, Refusal, Register, Who},
+};
+
+/// The longest pause that a coordinator may impose: a strange answer must not silence a member.
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
+/// With whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Coordinator {
+    /// Whoever leads.
+    Master,
+    /// This slave.
+    Slave(NodeId),
+}
+
+/// Numbers the requests of one machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asks(u64);
+
+/// One membership.
+#[derive(Clone, Debug)]
+pub struct Joining {
+    me: Who,
+    service: Option<Service>,
+    build: String,
+    with: Coordinator,
+    timing: Timing,
+    backoff: Backoff,
+    phase: Phase,
+    heard: Option<Mono>,
+    /// Requests in a row that nobody answered in time.
+    unanswered: u32,
+    /// The silence was told.
+    silent: bool,
+    twin: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Not in; registers at this moment.
+    Resting(Mono),
+    /// Asked to register.
+    Registering(AskId),
+    /// Accepted so far; the probe should come before this moment.
+    Listening(Mono),
+    /// The probe was heard and told.
+    Confirming(AskId),
+    /// In; the next heartbeat is due.
+    Member(Mono),
+    /// In; a heartbeat is under way.
+    Beating { ask: AskId, sent: Now },
+    /// The id is another boot's.
+    Over,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It is in.
+    Joined {
+        /// The coordinator.
+        by: Who,
+        /// The newest grants.
+        grants: Vec<GrantWire>,
+    },
+    /// A heartbeat was answered.
+    Heard(Heard),
+    /// An attempt to get in, or a heartbeat, failed; it goes on trying by itself.
+    Failed(Failure),
+    /// A member, and the coordinator was not heard for a session. Told once a silence.
+    Silent,
+    /// The id is held by a newer boot. Nothing more will come.
+    Superseded,
+}
+
+/// The answer to a heartbeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// The coordinator.
+    pub by: Who,
+    /// A master's term.
+    pub term: Option<Term>,
+    /// The coordinator's clock when it answered.
+    pub now: Wall,
+    /// From question to answer.
+    pub took: Duration,
+    /// The newest grants.
+    pub grants: Vec<GrantWire>,
+    /// How many to give up.
+    pub hints: Vec<Hint>,
+    /// Look for another coordinator.
+    pub moves: bool,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nobody serves the coordinator's endpoints: known at once.
+    NoResponders,
+    /// Nobody answered in time; it was perhaps done.
+    TimedOut,
+    /// The answer made no sense.
+    Garbled,
+    /// The probe did not come: it can't hear its own subject.
+    Deaf,
+    /// The coordinator said no.
+    Refused(Refusal),
+}
+
+impl Asks {
+    /// The next number.
+    pub fn number(&mut self) -> AskId {
+        self.0 += 1;
+        AskId(self.0)
+    }
+}
+
+/// How long a request may take: 2 s, less where heartbeats are faster, but never under what a
+/// busy network needs (`reliability.md` row 21).
+#[must_use]
+pub fn patience(timing: &Timing) -> Duration {
+    let least = Duration::from_millis(250);
+    timing.heartbeat.max(least).min(Duration::from_secs(2))
+}
+
+/// Pauses between attempts: from half a second up to a quarter of a window, so that a member is
+/// back before the next cut.
+#[must_use]
+pub fn backoff(timing: &Timing) -> Backoff {
+    let base = Duration::from_millis(500).min(timing.heartbeat);
+    Backoff::new(base, timing.len / 4)
+}
+
+impl Coordinator {
+    fn place(&self, verb: Verb) -> Place {
+        match self {
+            Self::Master => Place::Master(verb),
+            Self::Slave(id) => Place::Slave(id.clone(), verb),
+        }
+    }
+}
+
+impl Joining {
+    /// Not in yet; the first [`Joining::woke`] registers.
+    #[must_use]
+    pub fn new(
+        me: Who,
+        service: Option<Service>,
+        build: String,
+        with: Coordinator,
+        timing: Timing,
+    ) -> Self {
+        Self {
+            me,
+            service,
+            build,
+            with,
+            timing,
+            backoff: backoff(&timing),
+            phase: Phase::Resting(Mono(0)),
+            heard: None,
+            unanswered: 0,
+            silent: false,
+            twin: false,
+        }
+    }
+
+    /// Whether the coordinator counts it, as far as it knows.
+    #[must_use]
+    pub fn is_member(&self) -> bool {
+        matches!(self.phase, Phase::Member(_) | Phase::Beating { .. })
+    }
+
+    /// Whether a live process holds the id, so that this one waits.
+    #[must_use]
+    pub fn waits_for_twin(&self) -> bool {
+        self.twin
+    }
+
+    /// When the coordinator last answered.
+    #[must_use]
+    pub fn heard(&self) -> Option<Mono> {
+        self.heard
+    }
+
+    /// Asks the coordinator something else.
+    pub fn ask(&self, verb: Verb, question: Question, asks: &mut Asks, out: &mut Vec<Op>) -> AskId {
+        let ask = asks.number();
+        out.push(Op::Ask {
+            ask,
+            place: self.with.place(verb),
+            question,
+            within: patience(&self.timing),
+        });
+        ask
+    }
+
+    /// Says that it goes, now or after a window.
+    pub fn leave(&self, after: Option<WindowNo>, asks: &mut Asks, out: &mut Vec<Op>) -> AskId {
+        let who = self.me.clone();
+        self.ask(
+            Verb::Leave,
+            Question::Leave(Leave { who, after }),
+            asks,
+            out,
+        )
+    }
+
+    /// Asks for the grants again.
+    pub fn fetch(&self, asks: &mut Asks, out: &mut Vec<Op>) -> AskId {
+        let question = Question::Window(self.me.clone());
+        self.ask(Verb::Window, question, asks, out)
+    }
+
+    /// Brings the next attempt or heartbeat forward to now: the connection is back.
+    pub fn hurry(&mut self, now: Mono) {
+        match self.phase {
+            Phase::Resting(until) if !self.twin => self.phase = Phase::Resting(until.min(now)),
+            Phase::Member(due) => self.phase = Phase::Member(due.min(now)),
+            Phase::Resting(_)
+            | Phase::Registering(_)
+            | Phase::Listening(_)
+            | Phase::Confirming(_)
+            | Phase::Beating { .. }
+            | Phase::Over => {}
+        }
+    }
+
+    /// Time passed: registers, gives a silent probe up, tells a silence. A spurious call does
+    /// nothing.
+    pub fn woke(
+        &mut self,
+        now: Now,
+        chance: &mut Chance,
+        asks: &mut Asks,
+        out: &mut Vec<Op>,
+    ) -> Option<Event> {
+        match self.phase {
+            Phase::Resting(until) if until <= now.mono => {
+                let question = Question::Register(Register {
+                    who: self.me.clone(),
+                    service: self.service.clone(),
+                    build: self.build.clone(),
+                });
+                let ask = self.ask(Verb::Register, question, asks, out);
+                self.phase = Phase::Registering(ask);
+                None
+            }
+            Phase::Listening(until) if until <= now.mono => {
+                Some(self.failed(now.mono, Failure::Deaf, Duration::ZERO, chance))
+            }
+            Phase::Member(_) | Phase::Beating { .. } => {
+                let silence = self.silence_ends().is_some_and(|end| end <= now.mono);
+                (silence && !core::mem::replace(&mut self.silent, true)).then_some(Event::Silent)
+            }
+            Phase::Resting(_)
+            | Phase::Registering(_)
+            | Phase::Listening(_)
+            | Phase::Confirming(_)
+            | Phase::Over => None,
+        }
+    }
+
+    /// Whether [`Joining::beat`] is due.
+    #[must_use]
+    pub fn beat_due(&self, now: Mono) -> bool {
+        matches!(self.phase, Phase::Member(due) if due <= now)
+    }
+
+    /// Sends a heartbeat.
+    pub fn beat(&mut self, now: Now, beat: Question, asks: &mut Asks, out: &mut Vec<Op>) {
+        let ask = self.ask(Verb::Heartbeat, beat, asks, out);
+        self.phase = Phase::Beating { ask, sent: now };
+    }
+
+    /// A probe came on the member's own subject. Only one for this boot counts; it may come
+    /// before the answer to `register`.
+    pub fn probed(&mut self, probe: &Probe, asks: &mut Asks, out: &mut Vec<Op>) {
+        let awaited = matches!(self.phase, Phase::Registering(_) | Phase::Listening(_));
+        if !awaited || probe.boot != self.me.boot {
+            return;
+        }
+        let question = Question::Confirm(Confirm {
+            who: self.me.clone(),
+            nonce: probe.nonce,
+        });
+        let ask = self.ask(Verb::Confirm, question, asks, out);
+        self.phase = Phase::Confirming(ask);
+    }
+
+    /// Whether this answer is awaited here; a stale one is nobody's.
+    #[must_use]
+    pub fn awaits(&self, ask: AskId) -> bool {
+        match self.phase {
+            Phase::Registering(mine)
+            | Phase::Confirming(mine)
+            | Phase::Beating { ask: mine, .. } => mine == ask,
+            Phase::Resting(_) | Phase::Listening(_) | Phase::Member(_) | Phase::Over => false,
+        }
+    }
+
+    /// The answer to a request for which [`Joining::awaits`] holds; others are ignored.
+    pub fn answered(
+        &mut self,
+        now: Now,
+        ask: AskId,
+        answer: Result<Answer, AskError>,
+        chance: &mut Chance,
+        out: &mut Vec<Op>,
+    ) -> Option<Event> {
+        if !self.awaits(ask) {
+            return None;
+        }
+        self.count_silence(&answer, out);
+        match (&self.phase, answer) {
+            (Phase::Registering(_), Ok(Answer::Registered { .. })) => {
+                self.twin = false;
+                self.phase = Phase::Listening(now.mono.plus(patience(&self.timing)));
+                None
+            }
+            (Phase::Confirming(_), Ok(Answer::Confirmed { by, grants })) => {
+                self.is_heard(now.mono);
+                self.phase = Phase::Member(now.mono);
+                Some(Event::Joined { by, grants })
+            }
+            (
+                Phase::Beating { sent, .. },
+                Ok(Answer::Heard {
+                    by,
+                    term,
+                    now: told,
+                    grants,
+                    hints,
+                    moves,
+                }),
+            ) => {
+                let took = now.mono.since(sent.mono);
+                self.is_heard(now.mono);
+                self.next_beat(now.mono, chance);
+                let now = told.0;
+                Some(Event::Heard(Heard {
+                    by,
+                    term,
+                    now,
+                    took,
+                    grants,
+                    hints,
+                    moves,
+                }))
+            }
+            (
+                _,
+                Ok(Answer::Refused {
+                    reason,
+                    retry_after_ms,
+                }),
+            ) => {
+                let after = Duration::from_millis(retry_after_ms).min(LONGEST_RETRY);
+                Some(self.refused(now.mono, reason, after, chance))
+            }
+            (_, Err(error)) => {
+                let why = match error {
+                    AskError::NoResponders => Failure::NoResponders,
+                    AskError::TimedOut => Failure::TimedOut,
+                    AskError::Garbled => Failure::Garbled,
+                };
+                Some(self.failed(now.mono, why, Duration::ZERO, chance))
+            }
+            (_, Ok(_)) => Some(self.failed(now.mono, Failure::Garbled, Duration::ZERO, chance)),
+        }
+    }
+
+    /// The next deadline.
+    #[must_use]
+    pub fn wake_at(&self) -> Wake {
+        let mut wake = Wake::NEVER;
+        match self.phase {
+            Phase::Resting(until) => wake.at_mono(until, "register"),
+            Phase::Listening(until) => wake.at_mono(until, "probe"),
+            Phase::Member(due) => wake.at_mono(due, "heartbeat"),
+            Phase::Beating { .. } | Phase::Registering(_) | Phase::Confirming(_) | Phase::Over => {}
+        }
+        if let Some(end) = self.silence_ends()
+            && self.is_member()
+            && !self.silent
+        {
+            wake.at_mono(end, "session");
+        }
+        wake
+    }
+
+    fn silence_ends(&self) -> Option<Mono> {
+        self.heard.map(|at| at.plus(self.timing.session))
+    }
+
+    fn is_heard(&mut self, now: Mono) {
+        self.heard = Some(now);
+        self.silent = false;
+        self.twin = false;
+        self.backoff.reset();
+    }
+
+    fn next_beat(&mut self, now: Mono, chance: &mut Chance) {
+        // A fifth of jitter downwards, so that three still fit a session.
+        let pause = chance.between(self.timing.heartbeat * 4 / 5, self.timing.heartbeat);
+        self.phase = Phase::Member(now.plus(pause));
+    }
+
+    /// Two requests in a row without any answer: the connection looks dead. If a new one is no
+    /// better, the next order comes after as many again.
+    fn count_silence(&mut self, answer: &Result<Answer, AskError>, out: &mut Vec<Op>) {
+        if !matches!(answer, Err(AskError::TimedOut)) {
+            self.unanswered = 0;
+            return;
+        }
+        self.unanswered = self.unanswered.saturating_add(1);
+        if self.unanswered >= 2 && self.unanswered.is_power_of_two() {
+            out.push(Op::Reconnect);
+        }
+    }
+
+    fn refused(
+        &mut self,
+        now: Mono,
+        reason: Refusal,
+        after: Duration,
+        chance: &mut Chance,
+    ) -> Event {
+        match reason {
+            Refusal::Superseded => {
+                self.phase = Phase::Over;
+                Event::Superseded
+            }
+            Refusal::Unregistered if self.is_member() => {
+                // Forgotten: the coordinator is new, or did not hear us. It is expected soon.
+                let pause = chance.between(Duration::ZERO, self.timing.heartbeat / 5);
+                self.phase = Phase::Resting(now.plus(pause));
+                Event::Failed(Failure::Refused(reason))
+            }
+            Refusal::TwinAlive
+            | Refusal::Unregistered
+            | Refusal::NotLeader
+            | Refusal::NoSlave
+            | Refusal::Draining
+            | Refusal::Busy
+            | Refusal::BadRequest => {
+                self.twin = reason == Refusal::TwinAlive;
+                self.failed(now, Failure::Refused(reason), after, chance)
+            }
+        }
+    }
+
+    /// A member keeps its rhythm; who is not in waits longer each time.
+    fn failed(&mut self, now: Mono, why: Failure, after: Duration, chance: &mut Chance) -> Event {
+        if self.is_member() {
+            self.next_beat(now, chance);
+        } else {
+            let pause = self.backoff.pause(chance).max(after);
+            self.phase = Phase::Resting(now.plus(pause));
+        }
+        Event::Failed(why)
+    }
+}
+
+#[cfg(test)]
+mod tests;

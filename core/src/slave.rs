@@ -1,1 +1,0 @@
-//! The slave's machine.

@@ -1,0 +1,147 @@
+//! The slave at its master: what it tells in a heartbeat, what it makes of the answers.
+
+use alloc::{collections::BTreeSet, vec::Vec};
+
+use super::{Life, Slave};
+use crate::{
+    bus::{AskError, AskId, Op},
+    joining::{Event as Joined, Heard},
+    machine::End,
+    subject::Endpoints,
+    time::{Now, Wall},
+    window::WindowNo,
+    wire::{Answer, Event, Fact, GrantWire, Question, Refusal, SlaveBeat, Who},
+};
+
+impl Slave {
+    pub(super) fn answered(
+        &mut self,
+        now: Now,
+        ask: AskId,
+        answer: Result<Answer, AskError>,
+        out: &mut Vec<Op>,
+    ) -> Option<End> {
+        if self.fetching == Some(ask) {
+            self.fetching = None;
+            if let Ok(Answer::Grants { grants }) = answer {
+                grants
+                    .into_iter()
+                    .for_each(|wire| self.accept(now, wire, false));
+            }
+            return None;
+        }
+        if let Life::Leaving { left, .. } = &mut self.life {
+            if *left == Some(ask) {
+                *left = None;
+            }
+            return None;
+        }
+        let answer = self.by_the_leader(answer);
+        let event = self
+            .joining
+            .answered(now, ask, answer, &mut self.chance, out)?;
+        self.membership(now, event, out)
+    }
+
+    /// An answer under a lower term than one heard is a former leader's.
+    fn by_the_leader(&mut self, answer: Result<Answer, AskError>) -> Result<Answer, AskError> {
+        let term = match &answer {
+            Ok(Answer::Registered { term, .. } | Answer::Heard { term, .. }) => *term,
+            Ok(_) | Err(_) => None,
+        };
+        if term.is_none_or(|term| self.holdings.learn(term)) {
+            return answer;
+        }
+        self.holdings.dropped.lower_term += 1;
+        Ok(Answer::Refused {
+            reason: Refusal::NotLeader,
+            retry_after_ms: 0,
+        })
+    }
+
+    pub(super) fn membership(&mut self, now: Now, event: Joined, out: &mut Vec<Op>) -> Option<End> {
+        match event {
+            Joined::Joined { by, grants } => {
+                if !core::mem::replace(&mut self.serving, true) {
+                    out.push(Op::Serve(Endpoints::Slave(self.me.id.clone())));
+                }
+                let vouched = self.leads(&by);
+                grants
+                    .into_iter()
+                    .for_each(|wire| self.accept(now, wire, vouched));
+                None
+            }
+            Joined::Heard(Heard {
+                by,
+                now: there,
+                took,
+                grants,
+                hints,
+                ..
+            }) => {
+                self.offset.measured(now.wall, there, took);
+                let vouched = self.leads(&by);
+                grants
+                    .into_iter()
+                    .for_each(|wire| self.accept(now, wire, vouched));
+                self.follow(&hints);
+                None
+            }
+            // It goes on with what it was granted, and keeps trying.
+            Joined::Failed(_) | Joined::Silent => None,
+            Joined::Superseded => {
+                let event = Event::new(now.wall, self.author(), Fact::Superseded);
+                out.push(Op::Tell(event));
+                Some(End::Superseded)
+            }
+        }
+    }
+
+    fn leads(&self, by: &Who) -> bool {
+        self.holdings
+            .term()
+            .is_some_and(|term| term.boot == by.boot)
+    }
+
+    pub(super) fn accept(&mut self, now: Now, wire: GrantWire, vouched: bool) {
+        self.to_cut |= self.holdings.accept(now, wire, vouched);
+    }
+
+    pub(super) fn beat(&self, now: Now) -> Question {
+        let granted: BTreeSet<_> = self
+            .holdings
+            .own(now)
+            .map(|g| (g.service.clone(), g.window))
+            .collect();
+        Question::SlaveBeat(SlaveBeat {
+            who: self.me.clone(),
+            sent_at: now.wall.into(),
+            term: self.holdings.term(),
+            loads: self.loads(now),
+            granted: granted.into_iter().collect(),
+            clock_off: self.sits_out(),
+        })
+    }
+
+    /// Close to a start, asks once for windows that its members should have.
+    pub(super) fn fetch_missing(&mut self, now: Now, out: &mut Vec<Op>) {
+        let next = self.timing.window_at(now.wall).next();
+        let close = self.fetch_at(next) <= now.wall;
+        if !close || self.fetched_for == next || !self.joining.is_member() {
+            return;
+        }
+        self.fetched_for = next;
+        let missing = self
+            .services()
+            .into_iter()
+            .any(|service| self.holdings.newest(&service) < Some(next));
+        if missing {
+            self.fetching = Some(self.joining.fetch(&mut self.asks, out));
+        }
+    }
+
+    /// A third of the lead before the start: two publications and several heartbeats failed.
+    pub(super) fn fetch_at(&self, n: WindowNo) -> Wall {
+        self.timing.starts(n).minus(self.timing.lead / 3)
+    }
+}
