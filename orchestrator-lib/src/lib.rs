@@ -1,1 +1,78 @@
 //! The saga library that services link: engine, fencing, retries on Postgres and the token ring.
+//!
+//! A *saga* is a definition: steps, each with an action and what undoes it. A *transaction* is one
+//! run of it, stored in Postgres, which comes to an end whatever dies on the way: completed, or
+//! undone in reverse order, or handed to a person.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use orchestrator_lib::{Config, Context, Node, Retry, Saga, Step, StepError};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Clone, Serialize, Deserialize)]
+//! struct Order { item: String, cents: u64 }
+//! #[derive(Serialize, Deserialize)]
+//! struct Reservation { id: String }
+//!
+//! async fn reserve(cx: Context, order: Order) -> Result<Reservation, StepError> {
+//!     // Ask the inventory service, sending cx.key() as idempotency key.
+//! #   let _ = order.item;
+//!     Ok(Reservation { id: cx.key() })
+//! }
+//! async fn release(_: Context, _: Order, reserved: Option<Reservation>) -> Result<(), StepError> {
+//!     // `None`: nobody knows whether the reservation was made.
+//! #   drop(reserved);
+//!     Ok(())
+//! }
+//! async fn charge(cx: Context, order: Order) -> Result<(), StepError> {
+//!     let reserved: Reservation = cx.result("reserve")?;
+//!     if order.cents > 100_000 {
+//!         return Err(StepError::business(format!("{}: too expensive", reserved.id)));
+//!     }
+//!     Ok(())
+//! }
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let saga = Saga::<Order>::new("place-order", 1)
+//!     .step(Step::new("reserve", reserve).compensate(release))
+//!     .step(Step::new("charge", charge).retry(Retry::exponential(Duration::from_secs(2))))
+//!     .build()?;
+//!
+//! let config = Config::new("eu", "main", "orders", "orders-1", "postgres://localhost/orders")?;
+//! let node = Node::builder(config).saga(saga.clone()).retry_node(true).start().await?;
+//!
+//! let order = Order { item: "book".into(), cents: 2_000 };
+//! let started = node.start(&saga, "order-4711", order).await?;
+//! let end = node.wait(started.id, Duration::from_secs(30)).await?;
+//! # drop(end);
+//! node.drain().await;
+//! # Ok(()) }
+//! ```
+//!
+//! # What is promised
+//!
+//! Each step's *outcome* is recorded exactly once. Its *effect* happens at least once, always with
+//! the same [`Context::key`]: a participant that recognises the key makes that exactly once.
+//!
+//! # Where to read on
+//!
+//! [`Step`] and [`StepError`] for writing sagas, [`Node`] for running them, [`Config`] for where.
+
+mod config;
+mod context;
+mod error;
+mod failure;
+mod node;
+mod retry;
+mod saga;
+mod step;
+
+pub use config::{Config, ConfigError, ConfigErrors, Database, Nats, Times};
+pub use context::{Context, Key};
+pub use error::{Error, MAX_KEY_BYTES};
+pub use failure::{Class, StepError};
+pub use node::{Drained, Ended, Node, NodeBuilder, Output, Started};
+pub use retry::Retry;
+pub use ring_core::{id::TransactionId, saga::State};
+pub use saga::{DEFAULT_LIFETIME, MAX_STEPS, Mistake, Mistakes, Saga, SagaBuilder};
+pub use step::{DEFAULT_TIME_LIMIT, Step};
