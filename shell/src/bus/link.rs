@@ -1,0 +1,187 @@
+//! Whether the connection is up, and what its events mean: one log line a change, one count each.
+
+use std::{sync::Arc, time::Duration};
+
+use async_nats::{Client, Event, ServerError};
+use ring_core::{bus::Told, wire};
+use tokio::sync::{mpsc, watch};
+
+use crate::{
+    tasks::Spawner,
+    telemetry::{BUS_CONNECTED, BUS_ERRORS, BUS_RECONNECTS, Meter},
+};
+
+/// How long a new connection may take for its first round trip.
+const ROUND_TRIP: Duration = Duration::from_secs(2);
+
+/// While NATS is not there, it is said again after this.
+const REMINDER: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    state: Arc<watch::Sender<State>>,
+    meter: Meter,
+}
+
+#[derive(Clone, Debug, Default)]
+struct State {
+    up: bool,
+    /// Counts connections, so that a change too short to be seen is still told.
+    ups: u64,
+    closed: bool,
+    unusable: Option<String>,
+}
+
+impl Link {
+    pub(super) fn new(meter: Meter) -> Self {
+        meter.set(BUS_CONNECTED, 0.0);
+        Self {
+            state: Arc::new(watch::Sender::new(State::default())),
+            meter,
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.state.borrow().up
+    }
+
+    pub(super) fn unusable(&self) -> Option<String> {
+        self.state.borrow().unusable.clone()
+    }
+
+    /// Completes when the connection is up.
+    pub(super) async fn connected(&self) {
+        self.until(|state| state.up).await;
+    }
+
+    /// Completes when the connection that is up now has gone.
+    pub(super) async fn lost(&self) {
+        let ups = self.state.borrow().ups;
+        self.until(|state| !state.up || state.ups != ups).await;
+    }
+
+    pub(super) async fn closed(&self) {
+        self.until(|state| state.closed).await;
+    }
+
+    async fn until(&self, reached: impl FnMut(&State) -> bool) {
+        // Fails only when the sender is gone, and `self` holds it.
+        drop(self.state.subscribe().wait_for(reached).await);
+    }
+
+    /// Takes an event of the client. Never waits: a slow callback would lose the next events.
+    pub(super) fn noticed(&self, event: &Event) {
+        match event {
+            Event::Connected => self.state.send_modify(|state| {
+                state.up = true;
+                state.ups += 1;
+            }),
+            Event::Disconnected => self.state.send_modify(|state| state.up = false),
+            Event::Closed => self.state.send_modify(|state| {
+                state.up = false;
+                state.closed = true;
+            }),
+            Event::LameDuckMode => tracing::info!("the NATS server is going to stop; moving"),
+            Event::Draining => tracing::debug!("NATS connection draining"),
+            Event::SlowConsumer(_) => {
+                self.error("slow_consumer");
+                tracing::warn!("a NATS subscription is full: its newest messages are dropped");
+            }
+            Event::ServerError(error) => self.server_error(error),
+            Event::ClientError(error) => {
+                self.error("other");
+                tracing::warn!(%error, "NATS client error");
+            }
+        }
+    }
+
+    fn server_error(&self, error: &ServerError) {
+        match error {
+            ServerError::AuthorizationViolation => {
+                self.error("authorization");
+                tracing::error!("NATS refuses the credentials");
+            }
+            ServerError::SlowConsumer(_) => self.error("slow_consumer"),
+            ServerError::Other(text) if text.to_ascii_lowercase().contains("permissions") => {
+                // Only here are refused subscriptions and publishes heard of.
+                self.error("permission");
+                tracing::error!(error = text, "NATS permissions forbid this");
+            }
+            ServerError::Other(text) => {
+                self.error("other");
+                tracing::warn!(error = text, "NATS server error");
+            }
+        }
+    }
+
+    fn error(&self, reason: &'static str) {
+        self.meter.count_as(BUS_ERRORS, "reason", reason);
+    }
+
+    /// Tells the machine of every change, once the connection is proved by a round trip.
+    pub(super) fn watch(&self, tasks: &Spawner, client: Client, told: mpsc::Sender<Told>) {
+        let link = self.clone();
+        tasks.spawn(async move {
+            let mut changes = link.state.subscribe();
+            let (mut was_up, mut ups) = (false, 0);
+            loop {
+                let state = changes.borrow_and_update().clone();
+                if was_up && (!state.up || state.ups != ups) {
+                    link.say_down();
+                    drop(told.send(Told::Disconnected).await);
+                    was_up = false;
+                }
+                if state.up && !was_up && link.proved(&client).await {
+                    link.say_up(&client, ups > 0);
+                    drop(told.send(Told::Connected).await);
+                    (was_up, ups) = (true, state.ups);
+                } else if state.up && !was_up {
+                    continue;
+                }
+                let changed = tokio::time::timeout(REMINDER, changes.changed()).await;
+                if changed.is_err() && !was_up {
+                    tracing::warn!("NATS can't be reached; trying on");
+                }
+            }
+        });
+    }
+
+    // The client's own numbers are right only after it has worked through the new connection.
+    async fn proved(&self, client: &Client) -> bool {
+        let trip = tokio::time::timeout(ROUND_TRIP, client.flush()).await;
+        if !matches!(trip, Ok(Ok(()))) {
+            // Gone again, or stuck: the pings will tell.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            return false;
+        }
+        let most = client.max_payload();
+        if most < wire::MAX_BYTES {
+            let reason = format!(
+                "the NATS server takes messages of {most} bytes, {} are needed: raise max_payload",
+                wire::MAX_BYTES
+            );
+            tracing::error!("{reason}");
+            self.state
+                .send_modify(|state| state.unusable = Some(reason));
+        }
+        true
+    }
+
+    fn say_up(&self, client: &Client, again: bool) {
+        self.meter.set(BUS_CONNECTED, 1.0);
+        if again {
+            self.meter.count(BUS_RECONNECTS);
+        }
+        let server = client.try_server_info().unwrap_or_default();
+        tracing::info!(
+            server = server.server_name,
+            version = server.version,
+            "NATS connected"
+        );
+    }
+
+    fn say_down(&self) {
+        self.meter.set(BUS_CONNECTED, 0.0);
+        tracing::warn!("NATS connection lost; publishes are dropped until it is back");
+    }
+}
