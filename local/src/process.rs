@@ -180,7 +180,7 @@ impl Process {
         let (orders, inbox) = mpsc::channel(ORDERS);
         let (ended, exit) = watch::channel(None);
         let started = background::spawn(async move {
-            let child = command.spawn()?;
+            let child = command.spawn().map_err(name_setpriv)?;
             let pid = child.id().ok_or(io::ErrorKind::NotFound)?;
             // The reaping task lives as long as the child; its handle is not needed.
             drop(background::spawn(reap(child, pid, inbox, ended))?);
@@ -340,6 +340,17 @@ impl Process {
             left = left.saturating_sub(step);
         }
     }
+}
+
+/// What is not found is `setpriv`: it looks for the program itself, and says so in the log.
+fn name_setpriv(error: io::Error) -> io::Error {
+    if error.kind() != io::ErrorKind::NotFound {
+        return error;
+    }
+    io::Error::new(
+        error.kind(),
+        "setpriv is not on the path: sudo apt-get install util-linux",
+    )
 }
 
 /// Owns the child until it is reaped. A dropped handle means: kill.

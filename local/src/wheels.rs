@@ -5,6 +5,7 @@
 //! know whether a wheel is needed.
 
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -133,5 +134,18 @@ fn unpack(downloaded: &Path, draft: &Path) -> Result<(), String> {
     let file = File::open(wheel.path()).map_err(|error| fail(&error))?;
     let mut archive = zip::ZipArchive::new(file).map_err(|error| fail(&error))?;
     fs::create_dir(draft).map_err(|error| fail(&error))?;
-    archive.extract(draft).map_err(|error| fail(&error))
+    archive.extract(draft).map_err(|error| fail(&error))?;
+    open_folders(draft).map_err(|error| fail(&error))
+}
+
+/// Lets every user enter: folders that the archive does not name itself come out closed.
+fn open_folders(folder: &Path) -> std::io::Result<()> {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_folders(&entry.path())?;
+        }
+    }
+    Ok(())
 }

@@ -119,6 +119,17 @@ async fn killed_and_restarted(binaries: &Binaries, data: &Path) -> Checked {
         .await?
         .get(0);
     assert_eq!(kept, 7);
+    server.stop().await?;
+    drop(server);
+
+    // Another run on a kept folder, as a bench would start it.
+    let mut server = Postgres::start(&binaries.postgres, data, "r2", Durability::Safe).await?;
+    let url = server.url();
+    let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await?;
+    drop(tokio::spawn(connection));
+    let fsync: String = client.query_one("show fsync", &[]).await?.get(0);
+    let kept: i32 = client.query_one("select id from kept", &[]).await?.get(0);
+    assert_eq!((fsync.as_str(), kept), ("on", 7));
     Ok(server.stop().await?)
 }
 
