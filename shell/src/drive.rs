@@ -44,6 +44,7 @@ pub enum DriveError {
 
 /// What a machine's order is to the loop.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "taken apart where it is made")]
 pub enum Step {
     /// An order to the bus: performed at once, in line.
     Bus(Op),

@@ -130,7 +130,10 @@ impl Setting for Freeze {
         }
     }
     fn show(&self) -> Option<String> {
-        Some(self.0.map_or("forever".to_owned(), |n| n.to_string()))
+        Some(
+            self.0
+                .map_or_else(|| "forever".to_owned(), |n| n.to_string()),
+        )
     }
 }
 

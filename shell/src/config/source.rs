@@ -62,23 +62,23 @@ fn read(path: &Path) -> Result<Value, ConfigError> {
 }
 
 fn flatten(prefix: &str, value: Value, source: &str, into: &mut BTreeMap<String, Given>) {
-    let text = match value.kind {
-        ValueKind::Table(table) => {
-            for (name, value) in table {
-                let key = match prefix {
-                    "" => name,
-                    prefix => format!("{prefix}.{name}"),
-                };
-                flatten(&key, value, source, into);
-            }
-            return;
+    let text = if let ValueKind::Table(table) = value.kind {
+        for (name, value) in table {
+            let key = match prefix {
+                "" => name,
+                prefix => format!("{prefix}.{name}"),
+            };
+            flatten(&key, value, source, into);
         }
-        ValueKind::Array(items) => items
+        return;
+    } else if let ValueKind::Array(items) = value.kind {
+        let items: Vec<_> = items
             .into_iter()
             .map(|item| item.kind.to_string())
-            .collect::<Vec<_>>()
-            .join(","),
-        other => other.to_string(),
+            .collect();
+        items.join(",")
+    } else {
+        value.kind.to_string()
     };
     let source = source.to_owned();
     into.insert(prefix.to_owned(), Given { text, source });
