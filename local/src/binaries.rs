@@ -6,8 +6,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Missing};
-use crate::process::{Process, Spec};
+use crate::process::Process;
 use crate::settings::Settings;
+use crate::spec::Spec;
 use crate::{folder, wheels};
 
 /// Services need no more than this, but 2.9 lacks what async-nats expects around them.

@@ -13,9 +13,10 @@ use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::{Error, HookError, process};
-use crate::process::{Process, Program, Reach, Spec};
+use crate::process::{Process, Program, Reach};
 use crate::set::{Set, SetOptions};
 use crate::settings::Settings;
+use crate::spec::Spec;
 
 /// What the caller's hook started beside the servers.
 #[derive(Debug, Default)]

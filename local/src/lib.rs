@@ -21,6 +21,7 @@ mod ready;
 mod redis;
 mod set;
 mod settings;
+mod spec;
 mod token;
 mod wheels;
 
@@ -31,7 +32,8 @@ pub use dev::{Companions, Outcome, dev};
 pub use error::{Error, HookError, Missing};
 pub use nats::{Nats, Role};
 pub use postgres::{Durability, Postgres};
-pub use process::{Process, Program, Spec};
+pub use process::{Process, Program};
 pub use redis::Redis;
 pub use set::{Addresses, Scope, Set, SetOptions};
 pub use settings::Settings;
+pub use spec::Spec;

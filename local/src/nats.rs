@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
 use crate::error::{Error, file};
-use crate::process::{Process, Spec};
+use crate::process::Process;
+use crate::spec::Spec;
 use crate::{folder, ports, ready, token};
 
 /// Name and text of each file that a server here runs on.

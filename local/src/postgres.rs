@@ -9,7 +9,8 @@ use tokio_postgres::{Client, NoTls};
 
 use crate::binaries::PostgresBinaries;
 use crate::error::{Error, file, postgres};
-use crate::process::{Process, Spec};
+use crate::process::Process;
+use crate::spec::Spec;
 use crate::{folder, ports, ready, token};
 
 /// A dozen test processes with a pool each, and a demo with six services: 100 would not do.

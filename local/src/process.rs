@@ -5,19 +5,18 @@
 //! --pdeathsig`); and only the task that reaps the child signals it, so a signal never reaches a
 //! stranger that inherited the pid. It refuses to know which program runs.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::error::{Error, file, process};
+use crate::spec::Spec;
 use crate::{background, folder};
 
 /// Orders wait for one `select!` turn of the reaping task; more than a few at once is a bug.
@@ -26,119 +25,6 @@ const ORDERS: usize = 16;
 const GRACE: Duration = Duration::from_secs(5);
 /// After SIGKILL only the kernel is left to wait for.
 const AFTER_KILL: Duration = Duration::from_secs(2);
-
-/// What to start.
-#[derive(Debug, Clone)]
-pub struct Spec {
-    name: String,
-    program: PathBuf,
-    args: Vec<OsString>,
-    env: Vec<(OsString, OsString)>,
-    inherit_env: bool,
-    log: PathBuf,
-    death_signal: &'static str,
-    uid: Option<u32>,
-    foreground: bool,
-}
-
-impl Spec {
-    /// A program with a name for people and a log file; it inherits this process' environment.
-    #[must_use]
-    pub fn new(
-        name: impl Into<String>,
-        program: impl Into<PathBuf>,
-        log: impl Into<PathBuf>,
-    ) -> Self {
-        Self {
-            name: name.into(),
-            program: program.into(),
-            args: Vec::new(),
-            env: Vec::new(),
-            inherit_env: true,
-            log: log.into(),
-            death_signal: "KILL",
-            uid: None,
-            foreground: false,
-        }
-    }
-
-    /// Keeps our terminal: our stdin, stdout, stderr and process group, so that Ctrl-C reaches it.
-    /// The log stays unused.
-    #[must_use]
-    pub fn foreground(mut self) -> Self {
-        self.foreground = true;
-        self
-    }
-
-    /// Adds arguments.
-    #[must_use]
-    pub fn args<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(mut self, args: I) -> Self {
-        self.args
-            .extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
-        self
-    }
-
-    /// Adds a variable to the child's environment.
-    #[must_use]
-    pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.env
-            .push((key.as_ref().to_owned(), value.as_ref().to_owned()));
-        self
-    }
-
-    /// Starts from an empty environment in the root folder instead of from ours (a server must not read `PGPORT`).
-    #[must_use]
-    pub fn clean_env(mut self) -> Self {
-        self.inherit_env = false;
-        self
-    }
-
-    /// The signal, without `SIG`, that the kernel sends the child when we end; default `KILL`.
-    #[must_use]
-    pub fn death_signal(mut self, signal: &'static str) -> Self {
-        self.death_signal = signal;
-        self
-    }
-
-    /// Runs as this user and group, without other groups (only root may ask for it).
-    #[must_use]
-    pub fn uid(mut self, uid: Option<u32>) -> Self {
-        self.uid = uid;
-        self
-    }
-
-    fn command(&self) -> io::Result<Command> {
-        let mut command = Command::new("setpriv");
-        command.arg("--pdeathsig").arg(self.death_signal);
-        if let Some(uid) = self.uid {
-            command.args([format!("--reuid={uid}"), format!("--regid={uid}")]);
-            command.arg("--clear-groups");
-        }
-        command.arg("--").arg(&self.program).args(&self.args);
-        if !self.inherit_env {
-            command
-                .env_clear()
-                .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-                .env("LC_ALL", "C");
-            // Ours may be closed to the user that it runs as.
-            command.current_dir("/");
-        }
-        command.envs(self.env.iter().map(|(key, value)| (key, value)));
-        if !self.foreground {
-            let log = OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(&self.log)?;
-            command
-                .stdin(Stdio::null())
-                .stdout(log.try_clone()?)
-                .stderr(log)
-                .process_group(0);
-        }
-        command.kill_on_drop(true);
-        Ok(command)
-    }
-}
 
 /// A running (or ended) child process.
 #[derive(Debug)]
@@ -175,8 +61,8 @@ impl Process {
     /// # Errors
     /// When the log can't be opened or the program can't be started.
     pub async fn spawn(spec: &Spec) -> Result<Self, Error> {
-        let failed = || process("start", &spec.name);
-        let mut command = spec.command().map_err(file("write the log", &spec.log))?;
+        let failed = || process("start", spec.name());
+        let mut command = spec.command().map_err(file("write the log", spec.log()))?;
         let (orders, inbox) = mpsc::channel(ORDERS);
         let (ended, exit) = watch::channel(None);
         let started = background::spawn(async move {
@@ -188,10 +74,10 @@ impl Process {
         });
         let pid = started.map_err(failed())?.await.map_err(io::Error::other);
         let pid = pid.and_then(|pid| pid).map_err(failed())?;
-        tracing::debug!(name = spec.name, pid, "started");
+        tracing::debug!(name = spec.name(), pid, "started");
         Ok(Self {
-            name: spec.name.clone(),
-            log: spec.log.clone(),
+            name: spec.name().to_owned(),
+            log: spec.log().to_path_buf(),
             pid,
             orders,
             exit,

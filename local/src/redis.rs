@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::error::Error;
-use crate::process::{Process, Spec};
+use crate::process::Process;
+use crate::spec::Spec;
 use crate::{folder, ports, ready, token};
 
 /// A running Redis server. Dropping it ends the server.

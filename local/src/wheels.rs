@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use crate::binaries::Server;
 use crate::folder;
-use crate::process::{Process, Spec};
+use crate::process::Process;
 use crate::settings::Settings;
+use crate::spec::Spec;
 
 /// 22 MB took 12 s; a slow line may need a while, a dead one must not hold a run for ever.
 const DOWNLOAD: Duration = Duration::from_secs(300);
