@@ -41,7 +41,7 @@ pub struct Capability {
 }
 
 /// A transaction to be stored.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Its id.
     pub id: TransactionId,
@@ -93,7 +93,7 @@ pub enum Taken {
 }
 
 /// A transaction as its new owner gets it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
     /// Its id.
     pub id: TransactionId,
@@ -130,7 +130,7 @@ pub struct Claimed {
 }
 
 /// One write of a running transaction: the record of what happened and the intent of what comes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
     /// Which transaction.
     pub id: TransactionId,
@@ -229,7 +229,7 @@ pub enum Look {
 }
 
 /// A claim: at most `nonces.len()` rows, each under the nonce made for it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Which rows.
     pub look: Look,
@@ -250,7 +250,7 @@ pub struct Backlog {
 }
 
 /// A process as the owner table knows it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerRow {
     /// Its incarnation.
     pub incarnation: Incarnation,

@@ -116,7 +116,7 @@ pub enum Attempt {
         /// Whether some attempt of it may have been applied all the same.
         doubt: bool,
     },
-    /// Not called any more: it was never applied for certain, so there is nothing to undo.
+    /// An action: never called. A compensation: passed, there is nothing to undo.
     Skipped,
     /// It failed for now; the transaction was parked. The last of these is kept, not all.
     Paused {
@@ -142,6 +142,30 @@ pub struct Entry {
     pub started_at: Wall,
     /// When its outcome was known, by the process's clock (for people only).
     pub ended_at: Wall,
+}
+
+impl Direction {
+    /// As in idempotency keys and tables: never change it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Compensating => "compensating",
+        }
+    }
+}
+
+impl Ending {
+    /// The state of a row that ended so.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match self {
+            Self::Completed(_) => State::Completed,
+            Self::Compensated => State::Compensated,
+            Self::Terminated => State::Terminated,
+            Self::Disabled => State::Disabled,
+        }
+    }
 }
 
 impl Payload {

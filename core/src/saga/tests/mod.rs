@@ -1,0 +1,1 @@
+//! The machine of a transaction, sentence by sentence.
