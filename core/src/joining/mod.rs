@@ -6,36 +6,27 @@
 //! grants in an answer mean: those go through as [`Event`]s.
 
 mod chance;
+mod words;
 
 use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
-pub use self::chance::{Backoff, Chance};
+pub use self::{
+    chance::{Backoff, Chance},
+    words::{Asks, Coordinator, Event, Failure, Heard, LARGEST_TERM, backoff, learn, patience},
+};
 use crate::{
     bus::{AskError, AskId, Op},
-    id::{NodeId, Service},
-    subject::{Place, Verb},
-    time::{Mono, Now, Wake, Wall},
+    id::Service,
+    subject::Verb,
+    time::{Mono, Now, Wake},
     timing::Timing,
-    window::{Term, WindowNo},
-    wire::{Answer, Confirm, GrantWire, Hint, Leave, Probe, Question, Refusal, Register, Who},
+    window::WindowNo,
+    wire::{Answer, Confirm, Leave, Probe, Question, Refusal, Register, Who},
 };
 
 /// The longest pause that a coordinator may impose: a strange answer must not silence a member.
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
-
-/// With whom.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Coordinator {
-    /// Whoever leads.
-    Master,
-    /// This slave.
-    Slave(NodeId),
-}
-
-/// Numbers the requests of one machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asks(u64);
 
 /// One membership.
 #[derive(Clone, Debug)]
@@ -71,93 +62,6 @@ enum Phase {
     Beating { ask: AskId, sent: Now },
     /// The id is another boot's.
     Over,
-}
-
-/// What came of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// It is in.
-    Joined {
-        /// The coordinator.
-        by: Who,
-        /// The newest grants.
-        grants: Vec<GrantWire>,
-    },
-    /// A heartbeat was answered.
-    Heard(Heard),
-    /// An attempt to get in, or a heartbeat, failed; it goes on trying by itself.
-    Failed(Failure),
-    /// A member, and the coordinator was not heard for a session. Told once a silence.
-    Silent,
-    /// The id is held by a newer boot. Nothing more will come.
-    Superseded,
-}
-
-/// The answer to a heartbeat.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
-    /// The coordinator.
-    pub by: Who,
-    /// A master's term.
-    pub term: Option<Term>,
-    /// The coordinator's clock when it answered.
-    pub now: Wall,
-    /// From question to answer.
-    pub took: Duration,
-    /// The newest grants.
-    pub grants: Vec<GrantWire>,
-    /// How many to give up.
-    pub hints: Vec<Hint>,
-    /// Look for another coordinator.
-    pub moves: bool,
-}
-
-/// Why an attempt failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// Nobody serves the coordinator's endpoints: known at once.
-    NoResponders,
-    /// Nobody answered in time; it was perhaps done.
-    TimedOut,
-    /// The answer made no sense.
-    Garbled,
-    /// The probe did not come: it can't hear its own subject.
-    Deaf,
-    /// The coordinator said no.
-    Refused(Refusal),
-}
-
-impl Asks {
-    /// The next number.
-    pub fn number(&mut self) -> AskId {
-        self.0 += 1;
-        AskId(self.0)
-    }
-}
-
-/// How long a request may take: 2 s, less where heartbeats are faster, but never under what a
-/// busy network needs (`reliability.md` row 21).
-#[must_use]
-pub fn patience(timing: &Timing) -> Duration {
-    let least = Duration::from_millis(250);
-    timing.heartbeat.max(least).min(Duration::from_secs(2))
-}
-
-/// Pauses between attempts: from half a second up to a quarter of a window, so that a member is
-/// back before the next cut.
-#[must_use]
-pub fn backoff(timing: &Timing) -> Backoff {
-    let base = Duration::from_millis(500).min(timing.heartbeat);
-    Backoff::new(base, timing.len / 4)
-}
-
-impl Coordinator {
-    fn place(&self, verb: Verb) -> Place {
-        match self {
-            Self::Master => Place::Master(verb),
-            Self::Slave(id) => Place::Slave(id.clone(), verb),
-        }
-    }
 }
 
 impl Joining {

@@ -11,6 +11,7 @@ use alloc::{
 
 use crate::{
     id::{Scope, Service},
+    joining::{LARGEST_TERM, learn},
     time::{Mono, Now},
     timing::Timing,
     window::{Grant, Parent, Term, WindowNo},
@@ -20,10 +21,6 @@ use crate::{
 /// Most grants kept: four windows of 64 services, far beyond one coordinator's use. More are
 /// dropped and counted.
 const MOST: usize = 256;
-
-/// No cluster elects 2^48 leaders; a larger number is a corrupt message and would silence every
-/// later leader.
-const LARGEST_TERM: u64 = 1 << 48;
 
 /// Why grants were dropped, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,11 +79,7 @@ impl Holdings {
 
     /// Learns a leader's term; `false` when a higher one is known, or when it makes no sense.
     pub(super) fn learn(&mut self, term: Term) -> bool {
-        if term.number >= LARGEST_TERM || self.term.is_some_and(|known| term < known) {
-            return false;
-        }
-        self.term = Some(term);
-        true
+        learn(&mut self.term, term)
     }
 
     /// Takes a grant; whether it is new. `vouched`: the leader of the highest term said it, so

@@ -12,9 +12,10 @@ use crate::{
     bus::Op,
     id::{NodeId, Service},
     roster::{Limits, Member},
+    subject::Place,
     time::{Now, millis_i64},
     window::WindowNo,
-    wire::{Author, Event, Fact, Health, Hint, Load, Role as Kind, Who},
+    wire::{Author, Event, Fact, Health, Hint, Load, Publication, Role as Kind, Who},
 };
 
 /// 10,000 orchestrators are twice the largest burst that was planned for (`reliability.md` row
@@ -39,6 +40,25 @@ pub(super) struct Role {
 }
 
 impl Slave {
+    /// Cuts what is not cut yet, publishes what is due.
+    pub(super) fn issue(&mut self, now: Now, out: &mut Vec<Op>) {
+        if core::mem::take(&mut self.to_cut) {
+            if self.sits_out() {
+                self.to_cut = true;
+            } else {
+                for key in self.holdings.uncut(now) {
+                    let members = self.for_cut(&key);
+                    self.holdings.cut(&key, &members);
+                }
+            }
+        }
+        for wire in self.holdings.due(now) {
+            let place = Place::OrchWindows(wire.holder.clone());
+            let body = Publication::Grant(wire);
+            out.push(Op::Publish { place, body });
+        }
+    }
+
     /// Whom a grant is cut among: who stays for its window, without those that can't work while
     /// others can.
     pub(super) fn for_cut(&self, (service, window): &(Service, WindowNo)) -> BTreeSet<Who> {

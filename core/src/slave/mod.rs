@@ -309,25 +309,6 @@ impl Slave {
         None
     }
 
-    /// Cuts what is not cut yet, publishes what is due.
-    fn issue(&mut self, now: Now, out: &mut Vec<Op>) {
-        if core::mem::take(&mut self.to_cut) {
-            if self.sits_out() {
-                self.to_cut = true;
-            } else {
-                for key in self.holdings.uncut(now) {
-                    let members = self.for_cut(&key);
-                    self.holdings.cut(&key, &members);
-                }
-            }
-        }
-        for wire in self.holdings.due(now) {
-            let place = Place::OrchWindows(wire.holder.clone());
-            let body = Publication::Grant(wire);
-            out.push(Op::Publish { place, body });
-        }
-    }
-
     fn stop(&mut self, end: End, ops: Vec<Op>, out: &mut Vec<Order>) {
         out.extend(ops.into_iter().map(Order::Bus));
         let id = &self.me.id;

@@ -1,1 +1,0 @@
-//! The orchestrator's machine.
