@@ -56,10 +56,20 @@ impl NatsCluster {
             };
             started.push(Nats::start_on(program, data, run, *port, Some(routes)).await?);
         }
-        for node in &started {
+        let cluster = Self { nodes: started };
+        cluster.whole().await?;
+        Ok(cluster)
+    }
+
+    /// Waits until every node knows all others.
+    ///
+    /// # Errors
+    /// When that takes over 20 s, as it does while a node is down.
+    pub async fn whole(&self) -> Result<(), Error> {
+        for node in &self.nodes {
             node.joined().await?;
         }
-        Ok(Self { nodes: started })
+        Ok(())
     }
 
     /// All nodes' addresses, separated by commas.

@@ -10,6 +10,9 @@ use crate::postgres::connect;
 use crate::set::Addresses;
 use crate::token;
 
+/// Enough of a run's token to tell runs on one folder apart; a name has 63 bytes.
+const RUN_IN_NAME: usize = 9;
+
 /// A database of one test, dropped with this value.
 #[derive(Debug)]
 pub struct TestDatabase {
@@ -31,7 +34,7 @@ impl TestDatabase {
     /// A copy of the template `key`, which the first caller of a run makes by `prepare`.
     ///
     /// The hook gets the address of an empty database; its connections are cut when it returns.
-    /// The key is a lower-case name such as `saga_store`.
+    /// The key is a lower-case name such as `saga_store`, of at most 30 letters.
     ///
     /// # Errors
     /// When Postgres can't be reached or refuses, or the hook fails.
@@ -44,7 +47,9 @@ impl TestDatabase {
         F: FnOnce(String) -> R,
         R: Future<Output = Result<(), HookError>>,
     {
-        let template = format!("template_{key}");
+        // Of this run: on a kept folder yesterday's template may have yesterday's schema.
+        let run: String = addresses.run.chars().take(RUN_IN_NAME).collect();
+        let template = format!("template_{key}_{run}");
         make_template(addresses, &template, prepare).await?;
         Self::copy(addresses, &template).await
     }
@@ -96,6 +101,26 @@ impl Drop for TestDatabase {
             }
         });
         drop(removal);
+    }
+}
+
+impl Addresses {
+    /// Makes a database that stays, unless it is there, and gives its address.
+    ///
+    /// # Errors
+    /// When Postgres can't be reached or refuses.
+    pub async fn create_database(&self, name: &str) -> Result<String, Error> {
+        let admin = connect(&self.postgres_url).await?;
+        let exists = "select 1 from pg_database where datname = $1";
+        let exists = admin.query_opt(exists, &[&name]).await;
+        if exists.map_err(statement("look for a database"))?.is_none() {
+            let create = format!(r#"create database "{name}" template template0"#);
+            admin
+                .batch_execute(&create)
+                .await
+                .map_err(statement("create a database"))?;
+        }
+        Ok(self.database_url(name))
     }
 }
 

@@ -175,7 +175,8 @@ impl Nats {
         self.process.pid()
     }
 
-    /// Starts it again on the same ports, after a kill or a stop.
+    /// Starts it again on the same ports, after a kill or a stop. Its cluster, if it has one, may
+    /// take a moment longer: [`crate::NatsCluster::whole`].
     ///
     /// # Errors
     /// As for [`Nats::start`].
@@ -187,7 +188,7 @@ impl Nats {
         let (port, run) = (self.port, self.run.as_str());
         let handshake = || async move { answers(port, run, Role::Observer).await.map(drop) };
         self.process = ready::wait(process, handshake).await?;
-        self.joined().await
+        Ok(())
     }
 
     /// Waits until this node knows all nodes of its cluster.

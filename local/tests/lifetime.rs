@@ -2,11 +2,12 @@
 
 mod common;
 
+use std::ffi::OsString;
 use std::process::Stdio;
 use std::time::Duration;
 
 use common::{Checked, holds_soon, is_alive};
-use ring_local::{Addresses, Process, Set, Settings, Spec};
+use ring_local::{Addresses, Companions, Error, Process, Set, SetOptions, Settings, Spec, dev};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
@@ -100,6 +101,39 @@ async fn killing_the_parent_ends_the_command() -> Checked {
     let gone = holds_soon(|| !is_alive(pid)).await;
     std::fs::remove_dir_all(std::path::Path::new(file).parent().ok_or("no folder")?)?;
     assert!(gone);
+    Ok(())
+}
+
+#[tokio::test]
+async fn companions_are_stopped_orderly_when_the_command_has_ended() -> Checked {
+    let folder = common::folder()?;
+    let log = folder.path().join("log");
+    let command = ["sh", "-c", "exit 3"].map(OsString::from);
+    let (settings, options) = (Settings::from_env(), SetOptions::default());
+    let outcome = dev(&settings, &options, Some(&command), async |_set| {
+        let script = "trap 'echo down; exit' TERM; echo up; sleep 600 & wait";
+        let program = Process::spawn(&Spec::new("c", "sh", &log).args(["-c", script])).await?;
+        assert!(holds_soon(|| std::fs::read_to_string(&log).is_ok_and(|log| log == "up\n")).await);
+        Ok(Companions {
+            programs: vec![program],
+            environment: Vec::new(),
+        })
+    });
+    assert_eq!(outcome.await?.code(), 3);
+    assert_eq!(std::fs::read_to_string(&log)?, "up\ndown\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_failed_hook_ends_the_servers_too() -> Checked {
+    let mut found = None;
+    let (settings, options) = (Settings::from_env(), SetOptions::default());
+    let failed = dev(&settings, &options, None, async |set: &Set| {
+        found = Some(set.addresses().clone());
+        Err("no master".into())
+    });
+    assert!(matches!(failed.await, Err(Error::Hook { .. })));
+    assert!(!pids(&found.ok_or("no set")?).into_iter().any(is_alive));
     Ok(())
 }
 

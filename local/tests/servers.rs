@@ -76,6 +76,7 @@ async fn a_cluster_survives_one_node_killed_and_takes_it_back() -> Checked {
     let before = cluster.nodes()[0].url();
     cluster.node(0).ok_or("no node")?.restart().await?;
     assert_eq!(cluster.nodes()[0].url(), before);
+    cluster.whole().await?;
     nats_client(&before, Role::Master, password(Role::Master)).await?;
     Ok(cluster.stop().await?)
 }

@@ -123,6 +123,10 @@ async fn scopes_and_databases_are_each_tests_own_and_go_with_it() -> Checked {
     assert_eq!(prepared.load(Ordering::Relaxed), 1, "one template a run");
     assert_ne!(one.url(), two.url());
     let empty = TestDatabase::create(at).await?;
+    assert_eq!(
+        at.create_database("stays").await?,
+        at.create_database("stays").await?
+    );
     for (database, tables) in [(&one, 1), (&two, 1), (&empty, 0)] {
         let (client, connection) =
             tokio_postgres::connect(database.url(), tokio_postgres::NoTls).await?;
