@@ -266,6 +266,11 @@ impl<T> Roster<T> {
         self.members.get(id)
     }
 
+    /// The member with this id, to note something about it.
+    pub fn get_mut(&mut self, id: &NodeId) -> Option<&mut Member<T>> {
+        self.members.get_mut(id)
+    }
+
     /// The member in exactly this boot.
     #[must_use]
     pub fn member(&self, who: &Who) -> Option<&Member<T>> {
@@ -275,6 +280,11 @@ impl<T> Roster<T> {
     /// All members in order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = (&NodeId, &Member<T>)> {
         self.members.iter()
+    }
+
+    /// Changes every member.
+    pub fn each(&mut self, mut change: impl FnMut(&mut Member<T>)) {
+        self.members.values_mut().for_each(&mut change);
     }
 
     /// How many members.

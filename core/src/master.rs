@@ -1,1 +1,0 @@
-//! The master's machine.

@@ -1,0 +1,1 @@
+//! The machine, told facts and asked for its exact orders.
