@@ -3,7 +3,7 @@
 //! The words of the domain stand on the ground floor ([`time`], [`id`], [`token`], [`timing`],
 //! [`window`]), above them what crosses a wire or a port ([`wire`], [`subject`], [`bus`],
 //! [`registry`], [`store`]), on top the machines ([`master`], [`slave`], [`orchestrator`],
-//! [`saga`]).
+//! [`saga`], [`owner`], [`lookout`]).
 //!
 //! A machine keeps one contract, see [`machine::Machine`]. The crate is `no_std`: the compiler
 //! refuses clocks, sockets, threads, randomness and the environment. Time, chance and identity
@@ -14,9 +14,11 @@ extern crate alloc;
 pub mod bus;
 pub mod id;
 pub mod joining;
+pub mod lookout;
 pub mod machine;
 pub mod master;
 pub mod orchestrator;
+pub mod owner;
 pub mod registry;
 pub mod roster;
 pub mod saga;

@@ -1,0 +1,61 @@
+//! How the store answered: rests after failures, and what heartbeats tell of it.
+
+use core::time::Duration;
+
+use crate::{
+    saga::backoff,
+    store::Backlog,
+    time::{Mono, millis_u64},
+    wire::Health,
+};
+
+/// After a look that failed, nothing is looked for this long, doubling …
+const REST: Duration = Duration::from_millis(200);
+/// … up to this: the overdue bound of 10 s keeps its meaning after an outage.
+const LONGEST_REST: Duration = Duration::from_secs(5);
+
+/// So many failures in a row make a node sick: one is a hiccup, two a coincidence.
+const SICK_AFTER: u32 = 3;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pulse {
+    /// When a look was last answered.
+    answered: Option<Mono>,
+    backlog: Backlog,
+    failures: u32,
+    rest_until: Mono,
+}
+
+impl Pulse {
+    pub(super) fn answered(&mut self, now: Mono, own: bool, backlog: Option<Backlog>) {
+        self.answered = Some(now);
+        self.failures = 0;
+        self.rest_until = Mono::default();
+        if let Some(backlog) = backlog.filter(|_| own) {
+            self.backlog = backlog;
+        }
+    }
+
+    pub(super) fn failed(&mut self, now: Mono, seed: u64) {
+        self.failures = self.failures.saturating_add(1);
+        let rest = backoff::pause(seed, self.failures, REST, LONGEST_REST, backoff::FLOOR);
+        self.rest_until = now.plus(rest);
+    }
+
+    pub(super) fn resting(&self, now: Mono) -> bool {
+        now < self.rest_until
+    }
+
+    pub(super) fn no_sooner(&self, at: Mono) -> Mono {
+        at.max(self.rest_until)
+    }
+
+    pub(super) fn health(&self, now: Mono) -> Health {
+        Health {
+            polled_ms: self.answered.map(|at| millis_u64(now.since(at))),
+            backlog: self.backlog.due,
+            oldest_due_ms: millis_u64(self.backlog.oldest),
+            sick: self.failures >= SICK_AFTER,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What the lookout is told, and what it orders.
+
+use alloc::{string::String, vec::Vec};
+
+use crate::{
+    store::{Backlog, Look},
+    token::Range,
+};
+
+/// Facts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The ranges that may be polled now; none outside a window's guards.
+    RangesChanged(Vec<Range>),
+    /// How many more transactions can start now, of how many in all; a claimed row is told by
+    /// [`Input::Looked`] first and then counts as taken here.
+    Slots {
+        /// Now.
+        free: u32,
+        /// In all.
+        total: u32,
+    },
+    /// How many suspects run here.
+    Suspects(u32),
+    /// These targets work again: rows that wait for them may be taken.
+    TargetsWork(Vec<String>),
+    /// Whether the own lease lets anything start.
+    Lease {
+        /// As [`crate::owner::Owner::may_start`] says.
+        startable: bool,
+    },
+    /// A look was answered.
+    Looked {
+        /// From the order.
+        look: u32,
+        /// Rows claimed.
+        claimed: u32,
+        /// What else it saw; only a look for due rows counts it.
+        backlog: Option<Backlog>,
+    },
+    /// A look failed, or nobody knows what it claimed.
+    Unreachable {
+        /// From the order.
+        look: u32,
+    },
+    /// The process is about to go: nothing is looked for any more.
+    Drained,
+    /// Time passed.
+    Woke,
+}
+
+/// The one order: make a claim of it with a nonce for each row, and answer it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Counts the looks.
+    pub look: u32,
+    /// Which rows.
+    pub rows: Look,
+    /// At most so many.
+    pub limit: u32,
+    /// Whether suspects are among them; such a look is for one row.
+    pub suspects: bool,
+}
