@@ -41,9 +41,11 @@ pub struct Joining {
     heard: Option<Mono>,
     /// Requests in a row that nobody answered in time.
     unanswered: u32,
+    /// Heartbeats in a row that failed.
+    missed: u32,
     /// The silence was told.
     silent: bool,
-    twin: bool,
+    failure: Option<Failure>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,8 +86,9 @@ impl Joining {
             phase: Phase::Resting(Mono(0)),
             heard: None,
             unanswered: 0,
+            missed: 0,
             silent: false,
-            twin: false,
+            failure: None,
         }
     }
 
@@ -98,7 +101,13 @@ impl Joining {
     /// Whether a live process holds the id, so that this one waits.
     #[must_use]
     pub fn waits_for_twin(&self) -> bool {
-        self.twin
+        self.failure == Some(Failure::Refused(Refusal::TwinAlive))
+    }
+
+    /// Why the last attempt or heartbeat failed; `None` when it did not.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
     }
 
     /// When the coordinator last answered.
@@ -139,7 +148,9 @@ impl Joining {
     /// Brings the next attempt or heartbeat forward to now: the connection is back.
     pub fn hurry(&mut self, now: Mono) {
         match self.phase {
-            Phase::Resting(until) if !self.twin => self.phase = Phase::Resting(until.min(now)),
+            Phase::Resting(until) if !self.waits_for_twin() => {
+                self.phase = Phase::Resting(until.min(now))
+            }
             Phase::Member(due) => self.phase = Phase::Member(due.min(now)),
             Phase::Resting(_)
             | Phase::Registering(_)
@@ -198,10 +209,13 @@ impl Joining {
     }
 
     /// A probe came on the member's own subject. Only one for this boot counts; it may come
-    /// before the answer to `register`.
+    /// before the answer to `register`, or late.
     pub fn probed(&mut self, probe: &Probe, asks: &mut Asks, out: &mut Vec<Op>) {
-        let awaited = matches!(self.phase, Phase::Registering(_) | Phase::Listening(_));
-        if !awaited || probe.boot != self.me.boot {
+        match self.phase {
+            Phase::Registering(_) | Phase::Listening(_) | Phase::Resting(_) => {}
+            Phase::Confirming(_) | Phase::Member(_) | Phase::Beating { .. } | Phase::Over => return,
+        }
+        if probe.boot != self.me.boot {
             return;
         }
         let question = Question::Confirm(Confirm {
@@ -238,7 +252,6 @@ impl Joining {
         self.count_silence(&answer, out);
         match (&self.phase, answer) {
             (Phase::Registering(_), Ok(Answer::Registered { .. })) => {
-                self.twin = false;
                 self.phase = Phase::Listening(now.mono.plus(patience(&self.timing)));
                 None
             }
@@ -313,14 +326,17 @@ impl Joining {
         wake
     }
 
+    /// Two heartbeats must have failed, too: who was suspended for a session could ask nobody.
     fn silence_ends(&self) -> Option<Mono> {
-        self.heard.map(|at| at.plus(self.timing.session))
+        let heard = self.heard.filter(|_| self.missed >= 2)?;
+        Some(heard.plus(self.timing.session))
     }
 
     fn is_heard(&mut self, now: Mono) {
         self.heard = Some(now);
+        self.missed = 0;
         self.silent = false;
-        self.twin = false;
+        self.failure = None;
         self.backoff.reset();
     }
 
@@ -367,16 +383,15 @@ impl Joining {
             | Refusal::NoSlave
             | Refusal::Draining
             | Refusal::Busy
-            | Refusal::BadRequest => {
-                self.twin = reason == Refusal::TwinAlive;
-                self.failed(now, Failure::Refused(reason), after, chance)
-            }
+            | Refusal::BadRequest => self.failed(now, Failure::Refused(reason), after, chance),
         }
     }
 
     /// A member keeps its rhythm; who is not in waits longer each time.
     fn failed(&mut self, now: Mono, why: Failure, after: Duration, chance: &mut Chance) -> Event {
+        self.failure = Some(why);
         if self.is_member() {
+            self.missed = self.missed.saturating_add(1);
             self.next_beat(now, chance);
         } else {
             let pause = self.backoff.pause(chance).max(after);
@@ -386,5 +401,7 @@ impl Joining {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod bench;
 #[cfg(test)]
 mod tests;

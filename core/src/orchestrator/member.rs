@@ -10,7 +10,7 @@ use crate::{
     joining::{Coordinator, Event, Failure, Heard, Joining},
     machine::End,
     time::{Now, Wall},
-    wire::{Answer, OrchestratorBeat, Question, Refusal},
+    wire::{self, Answer, Author, Fact, OrchestratorBeat, Question, Refusal, Role, Who},
 };
 
 /// Attempts at one slave before another is asked for: one lost message is nobody's fault.
@@ -25,8 +25,18 @@ impl Orchestrator {
         out: &mut Vec<Op>,
     ) -> Option<End> {
         if let Life::Leaving { left, .. } = self.life {
-            // Answered or not: the slave forgets it after a session anyway.
-            return (left == ask).then_some(End::Drained);
+            if left != ask {
+                return None;
+            }
+            let again = matches!(answer, Err(AskError::TimedOut));
+            return match (&self.at, &mut self.life) {
+                (Some(at), Life::Leaving { left, .. }) if again => {
+                    *left = at.joining.leave(None, &mut self.asks, out);
+                    None
+                }
+                // Otherwise the slave forgets it after a session.
+                _ => Some(End::Drained),
+            };
         }
         if self.fetching == Some(ask) {
             self.fetching = None;
@@ -50,7 +60,7 @@ impl Orchestrator {
         let event = at
             .joining
             .answered(now, ask, answer, &mut self.chance, out)?;
-        self.membership(now, event)
+        self.membership(now, event, out)
     }
 
     /// The master named a slave. Only now the old one is left, so that a search without success
@@ -78,7 +88,7 @@ impl Orchestrator {
         });
     }
 
-    fn membership(&mut self, now: Now, event: Event) -> Option<End> {
+    fn membership(&mut self, now: Now, event: Event, out: &mut Vec<Op>) -> Option<End> {
         match event {
             Event::Joined { grants, .. } => {
                 self.search.succeeded();
@@ -100,7 +110,17 @@ impl Orchestrator {
                 self.give_up(now);
                 self.search.start(now.mono);
             }
-            Event::Superseded => return Some(End::Superseded),
+            Event::Superseded => {
+                let Who { id, boot } = self.me.clone();
+                let by = Author {
+                    role: Role::Orchestrator,
+                    id,
+                    boot,
+                };
+                let event = wire::Event::new(now.wall, by, Fact::Superseded);
+                out.push(Op::Tell(event));
+                return Some(End::Superseded);
+            }
         }
         None
     }
@@ -157,7 +177,7 @@ impl Orchestrator {
     pub(super) fn stay_in(&mut self, now: Now, out: &mut Vec<Op>) -> Option<End> {
         let at = self.at.as_mut()?;
         let event = at.joining.woke(now, &mut self.chance, &mut self.asks, out);
-        if let Some(end) = event.and_then(|event| self.membership(now, event)) {
+        if let Some(end) = event.and_then(|event| self.membership(now, event, out)) {
             return Some(end);
         }
         let health = self.health(now.mono);

@@ -5,7 +5,7 @@ use alloc::{collections::BTreeSet, vec::Vec};
 use super::{Life, Slave};
 use crate::{
     bus::{AskError, AskId, Op},
-    joining::{Event as Joined, Heard},
+    joining::{Event as Joined, Failure, Heard},
     machine::End,
     subject::Endpoints,
     time::{Now, Wall},
@@ -32,7 +32,9 @@ impl Slave {
         }
         if let Life::Leaving { left, .. } = &mut self.life {
             if *left == Some(ask) {
-                *left = None;
+                // Perhaps it was not done, and a seat that nobody gave up is frozen.
+                let again = matches!(answer, Err(AskError::TimedOut));
+                *left = again.then(|| self.joining.leave(None, &mut self.asks, out));
             }
             return None;
         }
@@ -85,6 +87,14 @@ impl Slave {
                     .into_iter()
                     .for_each(|wire| self.accept(now, wire, vouched));
                 self.follow(&hints);
+                None
+            }
+            // The other one serves the id's endpoints now: two answers to a question are worse
+            // than none. What was granted goes on.
+            Joined::Failed(Failure::Refused(Refusal::TwinAlive)) => {
+                if core::mem::replace(&mut self.serving, false) {
+                    out.push(Op::Withdraw(Endpoints::Slave(self.me.id.clone())));
+                }
                 None
             }
             // It goes on with what it was granted, and keeps trying.

@@ -84,6 +84,11 @@ impl Slave {
             .filter(move |(_, m)| m.leaves_after.is_none_or(|last| window <= last))
     }
 
+    /// How many members of a service stay.
+    pub(super) fn live(&self, service: &Service) -> usize {
+        self.staying(service, WindowNo(u64::MAX)).count()
+    }
+
     /// The services of its members.
     pub(super) fn services(&self) -> BTreeSet<Service> {
         self.roster
@@ -161,14 +166,20 @@ impl Slave {
     /// Takes those out whose session or last window is over. Who could hear nobody expires
     /// nobody.
     pub(super) fn expire(&mut self, now: Now, out: &mut Vec<Op>) {
-        if self.connected {
+        if self.connected && self.sweep_at <= now.mono {
             for (id, member) in self.roster.expire(now.mono) {
                 self.tell_left(now, id, &member, false, out);
             }
+            let whole = now.mono.plus(self.timing.session);
+            self.sweep_at = self.roster.next_expiry().unwrap_or(whole).min(whole);
+            self.moving.retain(|who| self.roster.member(who).is_some());
         }
-        self.moving.retain(|who| self.roster.member(who).is_some());
-        for (id, member) in self.roster.depart(self.timing.window_at(now.wall)) {
-            self.tell_left(now, id, &member, true, out);
+        let current = self.timing.window_at(now.wall);
+        if self.departed_for != current {
+            self.departed_for = current;
+            for (id, member) in self.roster.depart(current) {
+                self.tell_left(now, id, &member, true, out);
+            }
         }
     }
 

@@ -26,7 +26,7 @@ use self::{
 use crate::{
     bus::{AskId, Op, Told},
     id::{BootId, NodeId, Scope, Service},
-    joining::{Asks, Chance, Coordinator, Joining},
+    joining::{Asks, Chance, Coordinator, Failure, Joining},
     machine::{End, Machine},
     roster::{Limits, Roster},
     subject::{Endpoints, Place, Topic},
@@ -107,6 +107,10 @@ pub struct Slave {
     /// A fetch of missing windows, and for which window the last one was.
     fetching: Option<AskId>,
     fetched_for: WindowNo,
+    /// No session ends before this moment.
+    sweep_at: Mono,
+    /// The window for which leavers were taken out.
+    departed_for: WindowNo,
     seen: Now,
 }
 
@@ -158,6 +162,8 @@ impl Slave {
             moving: BTreeSet::new(),
             fetching: None,
             fetched_for: WindowNo(0),
+            sweep_at: Mono(0),
+            departed_for: WindowNo(0),
             seen: Now::default(),
         }
     }
@@ -179,7 +185,11 @@ impl Slave {
         if self.joining.waits_for_twin() {
             reasons.push("another live process has this id: it waits");
         } else if !self.serving {
-            reasons.push("no master has accepted it yet");
+            reasons.push(match self.joining.failure() {
+                Some(Failure::NoResponders) => "no master leads",
+                Some(Failure::Deaf) => "it does not hear its own subject: check NATS permissions",
+                Some(_) | None => "no master has accepted it yet",
+            });
         } else if self.is_isolated(now) && !granted {
             reasons.push("the master is silent and no window is granted");
         }
@@ -371,8 +381,8 @@ impl Machine for Slave {
         if let Some(at) = self.holdings.next_due() {
             wake.at_mono(at, "publish again");
         }
-        if let Some(at) = self.roster.next_expiry().filter(|_| self.connected) {
-            wake.at_mono(at, "session");
+        if self.connected && !self.roster.is_empty() {
+            wake.at_mono(self.sweep_at, "session");
         }
         wake
     }

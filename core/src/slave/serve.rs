@@ -113,6 +113,10 @@ impl Slave {
                 self.to_cut = true;
                 let Who { id, boot } = ask.who.clone();
                 let service = self.roster.get(&id).map(|m| m.role.service.clone());
+                // The first of its service: the master should know soon.
+                if service.as_ref().is_some_and(|s| self.live(s) == 1) {
+                    self.joining.hurry(now.mono);
+                }
                 let role = Kind::Orchestrator;
                 let fact = Fact::Joined {
                     role,
