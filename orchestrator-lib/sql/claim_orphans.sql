@@ -1,0 +1,96 @@
+-- Branch 2: owned by the dead, anywhere on the ring. Only dead_at counts, never the lease, so a
+-- renewal can't race this. What was running may have been called: it is in doubt.
+-- Deaths: up to two for every row of the dead; from two on a row is a suspect, and a death counts
+-- only when the dead process ran it as its one suspect. At the limit it is quarantined.
+-- Four times the wanted rows are looked at, so that nodes sweeping at once find different ones.
+-- $1 owner, $2 region, $3 cluster, $4 service, $5 definitions, $6 nonces, $7 suspects allowed,
+-- $8 deaths until quarantine
+with me as materialized (
+    select incarnation from ringsaga.owner
+    where incarnation = $1 and dead_at is null and lease_until > statement_timestamp()
+),
+-- A suspect runs alone: none while one of them runs here.
+alone as materialized (
+    select $7::boolean and not exists (
+        select from ringsaga.transaction t
+        where t.owner = $1 and t.state = 'running' and t.deaths >= 2
+    ) as allowed
+),
+candidate as materialized (
+    select orphan.id
+    from ringsaga.owner o cross join lateral (
+        select t.id from ringsaga.transaction t
+        where t.owner = o.incarnation and t.state = 'running'
+            and t.region = $2 and t.cluster = $3 and t.service = $4
+            and t.definition = any($5::integer[])
+        order by t.slot
+        limit 4 * cardinality($6::uuid[])
+    ) orphan
+    where o.region = $2 and o.cluster = $3 and o.service = $4 and o.dead_at is not null
+        and exists (select from me)
+    limit 4 * cardinality($6::uuid[])
+),
+judged as materialized (
+    select t.id, t.expires_at, t.progressed_at,
+        t.deaths + case when t.deaths < 2 or o.suspect = t.id then 1 else 0 end as deaths
+    from ringsaga.transaction t
+        join ringsaga.owner o on o.incarnation = t.owner and o.dead_at is not null
+    where t.id = any(array(select id from candidate))
+        and t.region = $2 and t.cluster = $3 and t.service = $4
+        and t.state = 'running'
+        and t.definition = any($5::integer[])
+        and (t.deaths < 1 or (select allowed from alone)
+            or t.expires_at <= statement_timestamp()
+            or (o.suspect = t.id and t.deaths + 1 >= $8::integer))
+    order by t.id
+    limit cardinality($6::uuid[])
+    for update of t skip locked
+),
+locked as materialized (
+    select id, true as doubt, deaths, progressed_at as place,
+        deaths >= 2 and deaths < $8::integer and expires_at > statement_timestamp() as suspect,
+        case when deaths >= $8::integer then 'quarantined'
+            when expires_at <= statement_timestamp() then 'disabled'
+            else 'running' end as becomes
+    from judged
+),
+chosen as materialized (
+    select ranked.*, row_number() over (order by ranked.id) as n
+    from (
+        select locked.*, row_number() over (partition by suspect order by place) as rank
+        from locked
+    ) ranked
+    where not ranked.suspect or ranked.rank = 1
+),
+claimed as (
+    update ringsaga.transaction t set
+        state = chosen.becomes,
+        owner = case when chosen.becomes = 'running' then $1::bigint end,
+        due_at = null,
+        waiting_on = null,
+        settled_at = case when chosen.becomes <> 'running' then statement_timestamp() end,
+        epoch = t.epoch + 1,
+        nonce = ($6::uuid[])[chosen.n],
+        last_write = 0,
+        doubt = chosen.doubt,
+        deaths = chosen.deaths
+    from chosen
+    where t.id = chosen.id
+    returning t.*
+),
+explained as (
+    update ringsaga.payload p set
+        error = case when claimed.state = 'disabled' then 'its lifetime is over'
+            else 'its processes died too often while it ran' end
+    from claimed
+    where p.transaction = claimed.id and claimed.state <> 'running'
+),
+named as (
+    update ringsaga.owner o set suspect = claimed.id
+    from claimed
+    where o.incarnation = $1 and claimed.deaths >= 2 and claimed.state = 'running'
+)
+select id, definition, state, epoch, nonce, direction, seq, doubt, attempts, deaths, wake_seq,
+    created_at, expires_at, statement_timestamp() as clock
+from claimed
+order by id

@@ -1,0 +1,121 @@
+-- The sweeper: overdue anywhere on the ring, whatever the ring says; and probes, which are rows
+-- that wait for a target and whose backoff has passed (at most a quarter of a sweep, so that a
+-- target that is down never fills it).
+-- One index probe a definition: a row that others can run stands in nobody's way. A definition
+-- that some living retry node lacks is swept as soon as it is due, since the ring's owner may be
+-- one that leaves it.
+-- Four times the wanted rows are looked at, so that nodes sweeping at once find different ones.
+-- $1 owner, $2 region, $3 cluster, $4 service, $5 definitions, $6 nonces, $7 suspects allowed,
+-- $8 overdue by milliseconds
+with me as materialized (
+    select incarnation from ringsaga.owner
+    where incarnation = $1 and dead_at is null and lease_until > statement_timestamp()
+),
+-- A suspect runs alone: none while one of them runs here.
+alone as materialized (
+    select $7::boolean and not exists (
+        select from ringsaga.transaction t
+        where t.owner = $1 and t.state = 'running' and t.deaths >= 2
+    ) as allowed
+),
+wanted as materialized (
+    select d.definition, statement_timestamp() - case
+        when exists (
+            select from ringsaga.owner o
+            where o.region = $2 and o.cluster = $3 and o.service = $4
+                and o.dead_at is null and o.lease_until > statement_timestamp()
+                and o.retry_node and not d.definition = any(o.capabilities)
+        ) then interval '0'
+        else $8::bigint * interval '1 millisecond'
+    end as before
+    from unnest($5::integer[]) as d(definition)
+),
+overdue as materialized (
+    select found.id, found.due_at
+    from wanted cross join lateral (
+        select t.id, t.due_at from ringsaga.transaction t
+        where t.region = $2 and t.cluster = $3 and t.service = $4
+            and t.definition = wanted.definition
+            and t.state = 'paused' and t.waiting_on is null
+            and t.due_at <= wanted.before
+            and (t.deaths < 2 or (select allowed from alone))
+        order by t.due_at
+        limit 4 * cardinality($6::uuid[])
+    ) found
+    where exists (select from me)
+    order by found.due_at
+    limit 4 * cardinality($6::uuid[])
+),
+probe as materialized (
+    select found.id, found.due_at
+    from wanted cross join lateral (
+        select t.id, t.due_at from ringsaga.transaction t
+        where t.region = $2 and t.cluster = $3 and t.service = $4
+            and t.definition = wanted.definition
+            and t.state = 'paused' and t.waiting_on is not null
+            and t.due_at <= statement_timestamp()
+            and (t.deaths < 2 or (select allowed from alone))
+        order by t.due_at
+        limit greatest(1, cardinality($6::uuid[]) / 4)
+    ) found
+    where exists (select from me)
+    order by found.due_at
+    limit greatest(1, cardinality($6::uuid[]) / 4)
+),
+candidate as materialized (
+    select id from overdue union all select id from probe
+),
+locked as materialized (
+    select t.id, t.doubt, t.deaths, t.deaths >= 2 as suspect, t.due_at as place,
+        case when t.expires_at <= statement_timestamp() then 'disabled' else 'running' end as becomes
+    from ringsaga.transaction t
+    where t.id = any(array(select id from candidate))
+        and t.region = $2 and t.cluster = $3 and t.service = $4
+        and t.state = 'paused'
+        and t.due_at <= statement_timestamp()
+        and t.definition = any($5::integer[])
+        and (t.deaths < 2 or (select allowed from alone))
+    order by t.id
+    limit cardinality($6::uuid[])
+    for update skip locked
+),
+chosen as materialized (
+    select ranked.*, row_number() over (order by ranked.id) as n
+    from (
+        select locked.*, row_number() over (partition by suspect order by place) as rank
+        from locked
+    ) ranked
+    where not ranked.suspect or ranked.rank = 1
+),
+claimed as (
+    update ringsaga.transaction t set
+        state = chosen.becomes,
+        owner = case when chosen.becomes = 'running' then $1::bigint end,
+        due_at = null,
+        waiting_on = null,
+        settled_at = case when chosen.becomes <> 'running' then statement_timestamp() end,
+        epoch = t.epoch + 1,
+        nonce = ($6::uuid[])[chosen.n],
+        last_write = 0,
+        doubt = chosen.doubt,
+        deaths = chosen.deaths
+    from chosen
+    where t.id = chosen.id
+    returning t.*
+),
+explained as (
+    update ringsaga.payload p set
+        error = case when claimed.state = 'disabled' then 'its lifetime is over'
+            else 'its processes died too often while it ran' end
+    from claimed
+    where p.transaction = claimed.id and claimed.state <> 'running'
+),
+named as (
+    update ringsaga.owner o set suspect = claimed.id
+    from claimed
+    where o.incarnation = $1 and claimed.deaths >= 2 and claimed.state = 'running'
+)
+select id, definition, state, epoch, nonce, direction, seq, doubt, attempts, deaths, wake_seq,
+    created_at, expires_at, statement_timestamp() as clock
+from claimed
+order by id

@@ -1,0 +1,88 @@
+-- Branch 3: waiting for a target that this process sees working again, within its ranges, whatever
+-- its due time. Shape and reasons as in claim_due.sql.
+-- $1 owner, $2 region, $3 cluster, $4 service, $5 definitions, $6 nonces, $7 suspects allowed,
+-- $8 first tokens, $9 last tokens, $10 target
+with me as materialized (
+    select incarnation from ringsaga.owner
+    where incarnation = $1 and dead_at is null and lease_until > statement_timestamp()
+),
+-- A suspect runs alone: none while one of them runs here.
+alone as materialized (
+    select $7::boolean and not exists (
+        select from ringsaga.transaction t
+        where t.owner = $1 and t.state = 'running' and t.deaths >= 2
+    ) as allowed
+),
+slots as materialized (
+    select cast(generate_series((r.lo >> 54) + 512, (r.hi >> 54) + 512) as smallint) as slot,
+        r.lo, r.hi
+    from unnest($8::bigint[], $9::bigint[]) as r(lo, hi)
+),
+candidate as materialized (
+    select waiting.id
+    from slots cross join lateral (
+        select t.id, t.due_at from ringsaga.transaction t
+        where t.region = $2 and t.cluster = $3 and t.service = $4 and t.slot = slots.slot
+            and t.state = 'paused' and t.waiting_on = $10
+            and t.token between slots.lo and slots.hi
+            and t.definition = any($5::integer[])
+            and (t.deaths < 2 or (select allowed from alone))
+        order by t.due_at
+        limit cardinality($6::uuid[])
+    ) waiting
+    where exists (select from me)
+    order by waiting.due_at
+    limit cardinality($6::uuid[])
+),
+locked as materialized (
+    select t.id, t.doubt, t.deaths, t.deaths >= 2 as suspect, t.due_at as place,
+        case when t.expires_at <= statement_timestamp() then 'disabled' else 'running' end as becomes
+    from ringsaga.transaction t
+    where t.id = any(array(select id from candidate))
+        and t.region = $2 and t.cluster = $3 and t.service = $4
+        and t.state = 'paused' and t.waiting_on = $10
+        and t.definition = any($5::integer[])
+        and (t.deaths < 2 or (select allowed from alone))
+    order by t.id
+    for update skip locked
+),
+chosen as materialized (
+    select ranked.*, row_number() over (order by ranked.id) as n
+    from (
+        select locked.*, row_number() over (partition by suspect order by place) as rank
+        from locked
+    ) ranked
+    where not ranked.suspect or ranked.rank = 1
+),
+claimed as (
+    update ringsaga.transaction t set
+        state = chosen.becomes,
+        owner = case when chosen.becomes = 'running' then $1::bigint end,
+        due_at = null,
+        waiting_on = null,
+        settled_at = case when chosen.becomes <> 'running' then statement_timestamp() end,
+        epoch = t.epoch + 1,
+        nonce = ($6::uuid[])[chosen.n],
+        last_write = 0,
+        doubt = chosen.doubt,
+        deaths = chosen.deaths
+    from chosen
+    where t.id = chosen.id
+    returning t.*
+),
+explained as (
+    update ringsaga.payload p set
+        error = case when claimed.state = 'disabled' then 'its lifetime is over'
+            else 'its processes died too often while it ran' end
+    from claimed
+    where p.transaction = claimed.id and claimed.state <> 'running'
+),
+named as (
+    update ringsaga.owner o set suspect = claimed.id
+    from claimed
+    where o.incarnation = $1 and claimed.deaths >= 2 and claimed.state = 'running'
+)
+select id, definition, state, epoch, nonce, direction, seq, doubt, attempts, deaths, wake_seq,
+    created_at, expires_at, statement_timestamp() as clock
+from claimed
+order by id

@@ -1,0 +1,46 @@
+-- A batch of starts. Keys that exist are left out here and read by start_read.sql; a key that is
+-- being stored by somebody else fails the statement (unique violation, or the lock limit), and the
+-- caller sends each start alone. The caller sorts by key, so that two batches never wait for each
+-- other in a circle, and sends a key at most once.
+-- A start that is its own claim needs its process alive.
+-- $1 region, $2 cluster, $3 service, $4 owner (null: none), $5 ids, $6 tokens, $7 sagas,
+-- $8 definitions, $9 keys, $10 inputs, $11 lifetimes in ms, $12 nonces (null: not claimed)
+with me as materialized (
+    select incarnation from ringsaga.owner
+    where incarnation = $4 and dead_at is null and lease_until > statement_timestamp()
+),
+fresh as materialized (
+    select i.*
+    from unnest($5::uuid[], $6::bigint[], $7::text[], $8::integer[], $9::text[], $10::text[],
+        $11::bigint[], $12::uuid[])
+        with ordinality as i(id, token, saga, definition, key, input, lifetime, nonce, n)
+    where (i.nonce is null or exists (select from me))
+        and not exists (
+            select from ringsaga.idempotency k
+            where k.region = $1 and k.cluster = $2 and k.service = $3
+                and k.saga = i.saga and k.key = i.key
+        )
+),
+keyed as (
+    insert into ringsaga.idempotency
+        (region, cluster, service, saga, key, transaction, input_digest)
+    select $1, $2, $3, saga, key, id, sha256(convert_to(input, 'UTF8')) from fresh
+),
+stored as (
+    insert into ringsaga.transaction (id, region, cluster, service, token, definition, state,
+        direction, seq, doubt, attempts, deaths, epoch, nonce, owner, last_write, wake_seq,
+        due_at, created_at, expires_at, progressed_at)
+    select id, $1, $2, $3, token, definition,
+        case when nonce is null then 'paused' else 'running' end,
+        'forward', 0, false, 0, 0, case when nonce is null then 0 else 1 end, nonce,
+        case when nonce is not null then $4 end, 0, 0,
+        case when nonce is null then statement_timestamp() end,
+        statement_timestamp(),
+        statement_timestamp() + lifetime * interval '1 millisecond', statement_timestamp()
+    from fresh
+),
+kept as (
+    insert into ringsaga.payload (transaction, input, input_digest, key)
+    select id, input, sha256(convert_to(input, 'UTF8')), key from fresh
+)
+select n from fresh

@@ -1,0 +1,266 @@
+//! Claims: who gets which rows is decided by four statements; here stands what surrounds them.
+//! A claim whose answer was lost is re-read by its nonces before anybody is told that it failed.
+
+use std::time::Duration;
+
+use ring_core::{
+    id::TransactionId,
+    saga::State,
+    store::{Backlog, Claim, Claimed, Incarnation, Look, Missing, Taken},
+    token::Range,
+};
+use tokio_postgres::{Row, types::ToSql};
+use uuid::Uuid;
+
+use super::{
+    Store,
+    error::Error,
+    row::{self, get, known},
+    saga_name, sql, words,
+};
+
+/// What a claim brought.
+#[derive(Clone, Debug, Default)]
+pub struct Claims {
+    /// To run, each under its own fence; no more than there were nonces.
+    pub rows: Vec<Claimed>,
+    /// Met on the way and disabled: their lifetime is over.
+    pub disabled: Vec<TransactionId>,
+    /// Met on the way and quarantined: they killed their processes too often.
+    pub quarantined: Vec<TransactionId>,
+}
+
+/// What was done about transactions that no living retry node can run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pushed {
+    /// Touched in all; what is in neither of the others is due again in a minute.
+    pub rows: u64,
+    /// Disabled because their lifetime is over.
+    pub disabled: u64,
+    /// Quarantined orphans.
+    pub quarantined: u64,
+}
+
+/// Most due rows that are counted a slot: a backlog beyond it is "many" anyway.
+const MAX_COUNTED_PER_SLOT: i64 = 1_000;
+
+impl Store {
+    /// Claims rows for the own incarnation. Nothing is claimed when its lease is over.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when it is not known what was claimed, even after re-reading by
+    /// nonce: whatever it was shows as a stray at the next renewals.
+    pub async fn claim(&self, me: Incarnation, claim: &Claim) -> Result<Claims, Error> {
+        let Some(definitions) = self.tenure(me) else {
+            return Ok(Claims::default());
+        };
+        if claim.nonces.is_empty() {
+            return Ok(Claims::default());
+        }
+        let before = self.unconfirmed_commits();
+        let nonces: Vec<Uuid> = claim.nonces.iter().map(|n| n.0).collect();
+        let asked = self.ask(me, claim, &definitions, &nonces).await;
+        let rows = match asked {
+            Err(error) if error.is_unreachable() => self.adopt(me, &nonces).await?,
+            answer => answer?,
+        };
+        if self.unconfirmed_commits() != before {
+            return Err(Error::unreachable(
+                "claim",
+                "no standby confirmed the commit",
+            ));
+        }
+        self.sort_out(rows, taken(&claim.look)).await
+    }
+
+    /// Rows that an earlier claim took without our hearing of it: see [`Claim::nonces`].
+    async fn adopt(&self, me: Incarnation, nonces: &[Uuid]) -> Result<Vec<Row>, Error> {
+        let asked = self.inner.claim.call("re-read a claim", async |s| {
+            s.rows(sql::ADOPT, &[&me.0, &nonces]).await
+        });
+        asked.await
+    }
+
+    async fn ask(
+        &self,
+        me: Incarnation,
+        claim: &Claim,
+        definitions: &[i32],
+        nonces: &[Uuid],
+    ) -> Result<Vec<Row>, Error> {
+        let (region, cluster, service) = self.place();
+        let (starts, ends) = ends(&claim.look);
+        let quarantine = i32::try_from(self.inner.config.quarantine_after).unwrap_or(i32::MAX);
+        let by = match &claim.look {
+            Look::Overdue { by } => words::millis(*by),
+            Look::Due { .. } | Look::Orphans | Look::Waiting { .. } => 0,
+        };
+        let mut values: Vec<&(dyn ToSql + Sync)> = vec![
+            &me.0,
+            &region,
+            &cluster,
+            &service,
+            &definitions,
+            &nonces,
+            &claim.suspects,
+        ];
+        let statement = match &claim.look {
+            Look::Due { .. } => {
+                values.extend([&starts as &(dyn ToSql + Sync), &ends]);
+                sql::CLAIM_DUE
+            }
+            Look::Waiting { target, .. } => {
+                values.extend([&starts as &(dyn ToSql + Sync), &ends, target]);
+                sql::CLAIM_WAITING
+            }
+            Look::Orphans => {
+                values.push(&quarantine);
+                sql::CLAIM_ORPHANS
+            }
+            Look::Overdue { .. } => {
+                values.push(&by);
+                sql::CLAIM_OVERDUE
+            }
+        };
+        let asked = self
+            .inner
+            .claim
+            .call("claim", async |s| s.rows(statement, &values).await);
+        asked.await
+    }
+
+    /// Tells runnable rows from settled ones and fetches inputs and logs.
+    async fn sort_out(&self, rows: Vec<Row>, taken: Taken) -> Result<Claims, Error> {
+        let mut claims = Claims::default();
+        for row in &rows {
+            let id = TransactionId(get(row, "id")?);
+            let state = words::read_state(get(row, "state")?);
+            match known(state, "an unknown state")? {
+                State::Running => {
+                    let capability = self.defined(get(row, "definition")?);
+                    let capability = known(capability, "a definition that was not asked for")?;
+                    claims.rows.push(row::claimed(row, capability, taken)?);
+                }
+                State::Quarantined => claims.quarantined.push(id),
+                _ => claims.disabled.push(id),
+            }
+        }
+        if claims.rows.is_empty() {
+            return Ok(claims);
+        }
+        let ids: Vec<Uuid> = claims.rows.iter().map(|c| c.id.0).collect();
+        let asked = self.inner.claim.call("read claimed rows", async |s| {
+            let (inputs, log): (&[&(dyn ToSql + Sync)], _) = (&[&ids], [&ids as _]);
+            futures_util::try_join!(s.rows(sql::INPUTS, inputs), s.rows(sql::LOG, &log))
+        });
+        let (inputs, log) = asked.await?;
+        let mut logs = row::logs(&log)?;
+        let mut payloads = std::collections::BTreeMap::new();
+        for row in &inputs {
+            let id = TransactionId(get(row, "transaction")?);
+            payloads.insert(id, row::payload(get(row, "input")?)?);
+        }
+        for claimed in &mut claims.rows {
+            let input = payloads.remove(&claimed.id);
+            claimed.input = known(input, "a transaction without input")?;
+            claimed.log = logs.remove(&claimed.id).unwrap_or_default();
+        }
+        Ok(claims)
+    }
+
+    /// Pushes what no living retry node can run by a minute, without using an attempt; disables
+    /// what outlived its lifetime. At most `limit` rows.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when the database is away.
+    pub async fn push_missing(&self, me: Incarnation, limit: u32) -> Result<Pushed, Error> {
+        let (region, cluster, service) = self.place();
+        let limit = i64::from(limit);
+        let quarantine = i32::try_from(self.inner.config.quarantine_after).unwrap_or(i32::MAX);
+        let asked = self
+            .inner
+            .claim
+            .call("push what nobody can run", async |s| {
+                let statement = s.prepare(sql::MISSING_PUSH).await?;
+                s.one(
+                    &statement,
+                    &[&me.0, &region, &cluster, &service, &limit, &quarantine],
+                )
+                .await
+            });
+        let row = asked.await?;
+        Ok(Pushed {
+            rows: words::count(get(&row, "pushed")?),
+            disabled: words::count(get(&row, "disabled")?),
+            quarantined: words::count(get(&row, "quarantined")?),
+        })
+    }
+
+    /// What parked transactions no living retry node can run, by saga and version; counted up to
+    /// 10,000 each.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when the database is away.
+    pub async fn missing(&self) -> Result<Vec<Missing>, Error> {
+        let (region, cluster, service) = self.place();
+        let asked = self
+            .inner
+            .claim
+            .call("look for missing executors", async |s| {
+                s.rows(sql::MISSING_REPORT, &[&region, &cluster, &service])
+                    .await
+            });
+        let rows = asked.await?;
+        let missing = rows.iter().map(|row| {
+            Ok(Missing {
+                saga: known(saga_name(get(row, "saga")?), "a saga without a valid name")?,
+                version: words::small(get(row, "version")?),
+                transactions: words::count(get(row, "transactions")?),
+                first_expires_at: words::wall(get(row, "first_expires_at")?),
+            })
+        });
+        missing.collect()
+    }
+
+    /// Due rows within the ranges, and the age of the oldest.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when the database is away.
+    pub async fn backlog(&self, ranges: &[Range]) -> Result<Backlog, Error> {
+        let (region, cluster, service) = self.place();
+        let (starts, ends) = split(ranges);
+        let asked = self.inner.claim.call("read the backlog", async |s| {
+            let statement = s.prepare(sql::BACKLOG).await?;
+            let most = MAX_COUNTED_PER_SLOT;
+            s.one(
+                &statement,
+                &[&region, &cluster, &service, &starts, &ends, &most],
+            )
+            .await
+        });
+        let row = asked.await?;
+        Ok(Backlog {
+            due: words::count(get(&row, "due")?),
+            oldest: Duration::from_millis(words::count(get(&row, "oldest_ms")?)),
+        })
+    }
+}
+
+fn taken(look: &Look) -> Taken {
+    match look {
+        Look::Orphans => Taken::Orphaned,
+        Look::Due { .. } | Look::Overdue { .. } | Look::Waiting { .. } => Taken::Due,
+    }
+}
+
+fn ends(look: &Look) -> (Vec<i64>, Vec<i64>) {
+    match look {
+        Look::Due { ranges } | Look::Waiting { ranges, .. } => split(ranges),
+        Look::Orphans | Look::Overdue { .. } => (Vec::new(), Vec::new()),
+    }
+}
+
+/// Ranges that overlap would show a row twice, which the claim survives: it locks by id.
+fn split(ranges: &[Range]) -> (Vec<i64>, Vec<i64>) {
+    ranges.iter().map(|r| (r.start().0, r.end().0)).unzip()
+}

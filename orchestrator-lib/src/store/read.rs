@@ -1,0 +1,116 @@
+//! What the engine asks besides claims and writes: outcomes for those who wait, wake-ups, and
+//! whether anybody could continue what stands still.
+
+use ring_core::{
+    id::TransactionId,
+    saga::{Payload, State},
+};
+use uuid::Uuid;
+
+use super::{
+    Store,
+    error::Error,
+    row::{self, get, known},
+    sql, words,
+};
+
+/// How a transaction stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Which.
+    pub id: TransactionId,
+    /// Its state.
+    pub state: State,
+    /// The saga's result, when it completed.
+    pub result: Option<Payload>,
+    /// What was said last: of a pause or an end that is not good.
+    pub error: Option<String>,
+}
+
+/// Whether a service's waiting transactions have somebody to continue them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryNodes {
+    /// A living retry node exists.
+    pub present: bool,
+    /// Parked transactions exist.
+    pub waiting: bool,
+}
+
+/// Answer to a wake-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woke {
+    /// Stored; the row's wake-ups now.
+    Stored(u64),
+    /// Stored by an earlier send of the same id.
+    Already,
+    /// There is no such transaction, or it is settled.
+    NotOpen,
+}
+
+impl Store {
+    /// How transactions stand; those that don't exist are left out.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when the database is away.
+    pub async fn outcomes(&self, ids: &[TransactionId]) -> Result<Vec<Outcome>, Error> {
+        let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+        let asked = self.inner.claim.call("read outcomes", async |s| {
+            s.rows(sql::OUTCOME, &[&ids]).await
+        });
+        let rows = asked.await?;
+        let outcomes = rows.iter().map(|row| {
+            let result: Option<&str> = get(row, "result")?;
+            let state = words::read_state(get(row, "state")?);
+            Ok(Outcome {
+                id: TransactionId(get(row, "id")?),
+                state: known(state, "an unknown state")?,
+                result: result.map(row::payload).transpose()?,
+                error: get(row, "error")?,
+            })
+        });
+        outcomes.collect()
+    }
+
+    /// Wakes a transaction: the message is kept under its unique id, and the row is due now if it
+    /// is parked. A repeat of the same id changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when the database is away; asking again with the same id is safe.
+    pub async fn wake(
+        &self,
+        wake: Uuid,
+        id: TransactionId,
+        kind: &str,
+        body: &Payload,
+    ) -> Result<Woke, Error> {
+        let asked = self.inner.claim.call("wake a transaction", async |s| {
+            let statement = s.prepare(sql::WAKE).await?;
+            s.one(&statement, &[&wake, &id.0, &kind, &body.as_str()])
+                .await
+        });
+        let row = asked.await?;
+        let wake_seq: Option<i64> = get(&row, "wake_seq")?;
+        Ok(match wake_seq {
+            Some(seq) => Woke::Stored(words::count(seq)),
+            None if get(&row, "open")? => Woke::Already,
+            None => Woke::NotOpen,
+        })
+    }
+
+    /// Whether this service's waiting transactions have a living retry node.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when the database is away.
+    pub async fn retry_nodes(&self) -> Result<RetryNodes, Error> {
+        let (region, cluster, service) = self.place();
+        let asked = self.inner.claim.call("look for retry nodes", async |s| {
+            let statement = s.prepare(sql::RETRY_NODES).await?;
+            s.one(&statement, &[&region, &cluster, &service]).await
+        });
+        let row = asked.await?;
+        Ok(RetryNodes {
+            present: get(&row, "retry_node")?,
+            waiting: get(&row, "waiting")?,
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Reads rows into the words of the core. A row that does not read is reported, never guessed.
+
+use std::collections::BTreeMap;
+
+use ring_core::{
+    id::{Nonce, StepName, TransactionId},
+    saga::{Attempt, Class, Entry, Payload, Position, Text},
+    store::{Capability, Claimed, Fence, Taken},
+};
+use tokio_postgres::{Row, types::FromSql};
+use uuid::Uuid;
+
+use super::{
+    error::{Error, Reason},
+    words,
+};
+
+const READ: &str = "read a stored row";
+
+/// One column.
+pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> Result<T, Error> {
+    row.try_get(column).map_err(|e| Error::permanent(READ, e))
+}
+
+/// A word that must be known.
+pub(super) fn known<T>(word: Option<T>, problem: &'static str) -> Result<T, Error> {
+    word.ok_or_else(|| Error::permanent(READ, Reason(problem)))
+}
+
+/// Direction and number of the open intent.
+pub(super) fn position(row: &Row) -> Result<Position, Error> {
+    let direction = words::read_direction(get(row, "direction")?);
+    Ok(Position {
+        direction: known(direction, "an unknown direction")?,
+        seq: words::small(get(row, "seq")?),
+    })
+}
+
+/// A claimed row, yet without input and log.
+pub(super) fn claimed(row: &Row, capability: Capability, taken: Taken) -> Result<Claimed, Error> {
+    let nonce: Option<Uuid> = get(row, "nonce")?;
+    let deaths: i32 = get(row, "deaths")?;
+    Ok(Claimed {
+        id: TransactionId(get(row, "id")?),
+        saga: capability.saga,
+        version: capability.version,
+        digest: capability.digest,
+        fence: Fence {
+            epoch: words::count(get(row, "epoch")?),
+            nonce: Nonce(known(nonce, "a running row without nonce")?),
+        },
+        position: position(row)?,
+        doubt: get(row, "doubt")?,
+        attempts: words::small(get(row, "attempts")?),
+        deaths: u32::try_from(deaths).unwrap_or(0),
+        wake_seq: words::count(get(row, "wake_seq")?),
+        created_at: words::wall(get(row, "created_at")?),
+        expires_at: words::wall(get(row, "expires_at")?),
+        claimed_at: words::wall(get(row, "clock")?),
+        taken,
+        input: Payload::null(),
+        log: Vec::new(),
+    })
+}
+
+/// One record of the step log, with its transaction.
+pub(super) fn entry(row: &Row) -> Result<(TransactionId, Entry), Error> {
+    let id = TransactionId(get(row, "transaction")?);
+    let step = StepName::new(get::<&str>(row, "name")?).map_err(|e| Error::permanent(READ, e))?;
+    let entry = Entry {
+        position: position(row)?,
+        step,
+        attempt: attempt(row)?,
+        attempts: words::small(get(row, "attempts")?),
+        started_at: words::wall(get(row, "started_at")?),
+        ended_at: words::wall(get(row, "ended_at")?),
+    };
+    Ok((id, entry))
+}
+
+/// The logs of several transactions.
+pub(super) fn logs(rows: &[Row]) -> Result<BTreeMap<TransactionId, Vec<Entry>>, Error> {
+    let mut logs: BTreeMap<TransactionId, Vec<Entry>> = BTreeMap::new();
+    for row in rows {
+        let (id, entry) = entry(row)?;
+        logs.entry(id).or_default().push(entry);
+    }
+    Ok(logs)
+}
+
+/// JSON text as a payload.
+pub(super) fn payload(text: &str) -> Result<Payload, Error> {
+    Payload::new(text).map_err(|e| Error::permanent(READ, e))
+}
+
+fn attempt(row: &Row) -> Result<Attempt, Error> {
+    let error = || Ok::<_, Error>(Text::new(get::<Option<&str>>(row, "error")?.unwrap_or("")));
+    let class = || {
+        let word: Option<&str> = get(row, "class")?;
+        known(
+            word.and_then(words::read_class),
+            "an unknown class of failure",
+        )
+    };
+    let class: &dyn Fn() -> Result<Class, Error> = &class;
+    Ok(match get::<&str>(row, "outcome")? {
+        "done" => {
+            let result: Option<&str> = get(row, "result")?;
+            Attempt::Done(result.map_or_else(|| Ok(Payload::null()), payload)?)
+        }
+        "refused" => Attempt::Refused {
+            class: class()?,
+            error: error()?,
+            doubt: get(row, "doubt")?,
+        },
+        "skipped" => Attempt::Skipped,
+        "paused" => Attempt::Paused {
+            class: class()?,
+            error: error()?,
+        },
+        _ => return known(None, "an unknown outcome of a step"),
+    })
+}

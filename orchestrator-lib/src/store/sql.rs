@@ -1,0 +1,48 @@
+//! The statements, one a file; each file says why it looks the way it does.
+
+/// Reads a statement's file.
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident = $file:literal;)*) => {
+        $($(#[$doc])* pub(super) const $name: &str =
+            include_str!(concat!("../../sql/", $file, ".sql"));)*
+
+        /// Every statement with its file's name, for the test that looks at their plans.
+        pub const ALL: &[(&str, &str)] = &[$(($file, $name)),*];
+    };
+}
+
+statements! {
+    ADOPT = "adopt";
+    BACKLOG = "backlog";
+    CLAIM_DUE = "claim_due";
+    CLAIM_ORPHANS = "claim_orphans";
+    CLAIM_OVERDUE = "claim_overdue";
+    CLAIM_WAITING = "claim_waiting";
+    COUNTS = "counts";
+    DEFINE = "define";
+    HAND_BACK = "hand_back";
+    INPUTS = "inputs";
+    LIST = "list";
+    LOG = "log";
+    MISSING_PUSH = "missing_push";
+    MISSING_REPORT = "missing_report";
+    OUTCOME = "outcome";
+    OWNER_BURY = "owner_bury";
+    OWNER_CLOSE = "owner_close";
+    OWNER_FORGET = "owner_forget";
+    OWNER_OPEN = "owner_open";
+    OWNER_RELEASE = "owner_release";
+    OWNER_RENEW = "owner_renew";
+    OWNER_RUNNING = "owner_running";
+    PRESENT = "present";
+    PROBE_READ = "probe_read";
+    PROBE_SET = "probe_set";
+    RESTORE = "restore";
+    RETRY_NODES = "retry_nodes";
+    SHOW = "show";
+    STANDING = "standing";
+    START = "start";
+    START_READ = "start_read";
+    WAKE = "wake";
+    WRITE = "write";
+}

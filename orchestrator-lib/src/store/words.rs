@@ -1,0 +1,101 @@
+//! How the words of a transaction are written in Postgres and read back. Decides spellings and
+//! number widths, nothing else.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use ring_core::{
+    saga::{Attempt, Class, Direction, State},
+    time::{Wall, millis_i64},
+};
+
+/// Longest duration that is stored, 100 years in milliseconds: far from the end of timestamps.
+const MAX_MILLIS: i64 = 100 * 366 * 24 * 3_600_000;
+
+pub(super) fn state(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::Paused => "paused",
+        State::Completed => "completed",
+        State::Compensated => "compensated",
+        State::Terminated => "terminated",
+        State::Disabled => "disabled",
+        State::Quarantined => "quarantined",
+    }
+}
+
+pub(super) fn read_state(text: &str) -> Option<State> {
+    Some(match text {
+        "running" => State::Running,
+        "paused" => State::Paused,
+        "completed" => State::Completed,
+        "compensated" => State::Compensated,
+        "terminated" => State::Terminated,
+        "disabled" => State::Disabled,
+        "quarantined" => State::Quarantined,
+        _ => return None,
+    })
+}
+
+pub(super) fn read_direction(text: &str) -> Option<Direction> {
+    Some(match text {
+        "forward" => Direction::Forward,
+        "compensating" => Direction::Compensating,
+        _ => return None,
+    })
+}
+
+pub(super) fn class(class: Class) -> &'static str {
+    match class {
+        Class::Transient => "transient",
+        Class::Business => "business",
+        Class::Persistent => "persistent",
+        Class::Unknown => "unknown",
+    }
+}
+
+pub(super) fn read_class(text: &str) -> Option<Class> {
+    Some(match text {
+        "transient" => Class::Transient,
+        "business" => Class::Business,
+        "persistent" => Class::Persistent,
+        "unknown" => Class::Unknown,
+        _ => return None,
+    })
+}
+
+pub(super) fn outcome(attempt: &Attempt) -> &'static str {
+    match attempt {
+        Attempt::Done(_) => "done",
+        Attempt::Refused { .. } => "refused",
+        Attempt::Skipped => "skipped",
+        Attempt::Paused { .. } => "paused",
+    }
+}
+
+pub(super) fn millis(d: Duration) -> i64 {
+    millis_i64(d).min(MAX_MILLIS)
+}
+
+pub(super) fn time(at: Wall) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(at.0).unwrap_or_default()
+}
+
+pub(super) fn wall(at: DateTime<Utc>) -> Wall {
+    Wall(at.timestamp_millis())
+}
+
+/// An unsigned counter as `bigint`; counters never come near its end.
+pub(super) fn big(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// A `bigint` counter; a negative one, which no statement of ours writes, reads as 0.
+pub(super) fn count(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
+}
+
+/// A `bigint` that holds 32 bits.
+pub(super) fn small(n: i64) -> u32 {
+    u32::try_from(n).unwrap_or(0)
+}
