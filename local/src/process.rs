@@ -1,9 +1,9 @@
 //! One child process: how it is started, signalled, watched, and that it never outlives us.
 //!
-//! Three guarantees hold together: dropping the handle kills the child's process group; the
-//! kernel sends the child a signal when this process ends in whatever way (`setpriv
-//! --pdeathsig`); and only the task that reaps the child signals it, so a signal never reaches a
-//! stranger that inherited the pid. It refuses to know which program runs.
+//! Three guarantees hold together: dropping the handle kills the child's process group, and so
+//! does the child's own end; the kernel sends the child a signal when this process ends in
+//! whatever way (`setpriv --pdeathsig`); and only the task that reaps the child signals it, so a
+//! signal never reaches a stranger that inherited the pid. It refuses to know which program runs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -51,6 +51,8 @@ struct Order {
 pub(crate) enum Reach {
     /// The child alone, which tells its own children.
     Leader,
+    /// What is in the child's own process group, also after its end.
+    Group,
     /// The child and all that descend from it, whatever group they made for themselves.
     Tree,
 }
@@ -251,6 +253,8 @@ async fn reap(
         tokio::select! {
             biased;
             status = child.wait() => {
+                // What it left in its group goes, too. Mostly that is nobody, which is an error.
+                send(pid, Signal::KILL, Reach::Group).unwrap_or_default();
                 if let Ok(status) = status {
                     ended.send_replace(Some(status));
                 }
@@ -278,6 +282,7 @@ fn send(pid: u32, signal: Signal, reach: Reach) -> io::Result<()> {
     };
     match reach {
         Reach::Leader => Ok(kill_process(leader, signal)?),
+        Reach::Group => Ok(kill_process_group(leader, signal)?),
         Reach::Tree => {
             let descendants = folder::descendants(pid);
             match kill_process_group(leader, signal) {

@@ -158,6 +158,18 @@ async fn a_dropped_program_takes_its_own_children_along() -> Checked {
 }
 
 #[tokio::test]
+async fn a_program_that_ends_by_itself_leaves_no_child_either() -> Checked {
+    let folder = common::folder()?;
+    let log = folder.path().join("log");
+    let spec = Spec::new("careless", "sh", &log).args(["-c", "sleep 600 & echo $!"]);
+    let mut program = Process::spawn(&spec).await?;
+    assert!(program.wait().await?.success());
+    let child = std::fs::read_to_string(&log)?.trim().parse()?;
+    assert!(holds_soon(|| !is_alive(child)).await);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_program_that_ignores_term_is_killed_after_its_grace() -> Checked {
     let folder = common::folder()?;
     let log = folder.path().join("log");
