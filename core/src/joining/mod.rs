@@ -6,11 +6,13 @@
 //! grants in an answer mean: those go through as [`Event`]s.
 
 mod chance;
+mod phase;
 mod words;
 
 use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
+use self::phase::Phase;
 pub use self::{
     chance::{Backoff, Chance},
     words::{Asks, Coordinator, Event, Failure, Heard, LARGEST_TERM, backoff, learn, patience},
@@ -46,24 +48,6 @@ pub struct Joining {
     /// The silence was told.
     silent: bool,
     failure: Option<Failure>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Not in; registers at this moment.
-    Resting(Mono),
-    /// Asked to register.
-    Registering(AskId),
-    /// Accepted so far; the probe should come before this moment.
-    Listening(Mono),
-    /// The probe was heard and told.
-    Confirming(AskId),
-    /// In; the next heartbeat is due.
-    Member(Mono),
-    /// In; a heartbeat is under way.
-    Beating { ask: AskId, sent: Now },
-    /// The id is another boot's.
-    Over,
 }
 
 impl Joining {

@@ -53,7 +53,7 @@ impl Bench {
     fn probe(&mut self, boot: u128) -> Vec<Op> {
         let mut out = Vec::new();
         let probe = Probe {
-            boot: super::bench::boot(boot),
+            boot: bench::boot(boot),
             nonce: nonce(77),
         };
         self.joining.probed(&probe, &mut self.asks, &mut out);
@@ -102,6 +102,10 @@ fn heard() -> Answer {
     }
 }
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it stands where an answer or an error stands"
+)]
 fn no(reason: Refusal, retry_after_ms: u64) -> Result<Answer, AskError> {
     Ok(Answer::Refused {
         reason,
