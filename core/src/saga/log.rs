@@ -168,11 +168,23 @@ impl Log {
         Self { steps, at, doubt }
     }
 
-    /// Replays stored records (in any order: positions tell it) up to the open intent.
+    /// Replays stored records up to the open intent.
     ///
     /// # Errors
     /// [`Illegal`] when no run can have made this history.
     pub fn replay(entries: &[Entry], open: Position, doubt: bool) -> Result<Self, Illegal> {
+        let mut log = Self::history(entries)?;
+        log.intend(open)?;
+        log.doubt |= doubt;
+        Ok(log)
+    }
+
+    /// Replays stored records (in any order: positions tell it) and stops there: what became of a
+    /// settled transaction's steps, for people.
+    ///
+    /// # Errors
+    /// [`Illegal`] when no run can have made this history.
+    pub fn history(entries: &[Entry]) -> Result<Self, Illegal> {
         let mut sorted: Vec<&Entry> = entries.iter().collect();
         sorted.sort_by_key(|e| {
             let seq = i64::from(e.position.seq);
@@ -186,8 +198,6 @@ impl Log {
             log.intend(entry.position)?;
             log.record(entry.position, &entry.attempt)?;
         }
-        log.intend(open)?;
-        log.doubt |= doubt;
         Ok(log)
     }
 
