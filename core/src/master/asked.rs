@@ -144,7 +144,7 @@ impl Master {
             Ok(member) => {
                 member.role.note(now, beat);
                 member.offset_ms = super::heard::offset_ms(now, beat);
-                core::mem::take(&mut member.role.hints)
+                member.role.hints.clone()
             }
         };
         self.note_services(now.mono, beat);

@@ -15,9 +15,13 @@ use crate::{
 const ONE_IN: u32 = 8;
 
 impl Master {
-    /// After a cut for a window to come: one hint a service and window, given once. One that is
-    /// lost is given anew after the next cut.
+    /// After a cut: one hint a service, repeated in every reply until the next cut. The slave
+    /// follows it once a window.
     pub(super) fn hint(&mut self, cut: &Cut) {
+        let service = &cut.service;
+        self.roster.each(|member| {
+            member.role.hints.retain(|hint| hint.service != *service);
+        });
         let seats = cut.seats.iter();
         let seats = seats.filter(|seat| seat.state != SeatState::Frozen);
         let counts = seats.filter_map(|seat| {
@@ -37,11 +41,9 @@ impl Master {
         if count == 0 {
             return;
         }
-        let (slave, service) = (NodeId::clone(slave), cut.service.clone());
-        self.roster.each(|member| {
-            member.role.hints.retain(|hint| hint.service != service);
-        });
+        let slave = NodeId::clone(slave);
         if let Some(member) = self.roster.get_mut(&slave) {
+            let service = cut.service.clone();
             member.role.hints.push(Hint { service, count });
         }
     }

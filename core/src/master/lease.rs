@@ -9,10 +9,12 @@ use core::time::Duration;
 use super::{Lead, Master, Order, Phase};
 use crate::{
     bus,
+    id::NodeId,
+    joining::{Chance, LARGEST_TERM},
     machine::End,
     registry::{Op, Told},
     subject::Endpoints,
-    time::{Mono, Now, Wake},
+    time::{Mono, Now, Wake, Wall},
     window::Term,
     wire::{Fact, Refusal},
 };
@@ -26,8 +28,8 @@ pub(super) struct Lease {
     next: Mono,
     /// The registry can't be reached since then.
     pub(super) lost_since: Option<Mono>,
-    /// State of the jitter.
-    chance: u64,
+    /// Standbys must not compete in step.
+    chance: Chance,
 }
 
 impl Lease {
@@ -36,18 +38,8 @@ impl Lease {
             asked: None,
             next: Mono(0),
             lost_since: None,
-            chance: seed,
+            chance: Chance::new(seed),
         }
-    }
-
-    /// Somewhere below `most`: standbys must not compete in step (splitmix64).
-    fn jitter(&mut self, most: Duration) -> Duration {
-        self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.chance;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let most = crate::time::millis_u64(most).max(1);
-        Duration::from_millis((z ^ (z >> 31)) % most)
     }
 }
 
@@ -150,7 +142,7 @@ impl Master {
         }
     }
 
-    fn on_mine(&mut self, now: Now, term: Term, clock: crate::time::Wall, out: &mut Vec<Order>) {
+    fn on_mine(&mut self, now: Now, term: Term, clock: Wall, out: &mut Vec<Order>) {
         let Some(sent) = self.lease.asked.take() else {
             // An answer to an order of a leadership that is over.
             if self.lead().is_none() {
@@ -183,7 +175,7 @@ impl Master {
         now: Now,
         term: Term,
         left: Duration,
-        clock: crate::time::Wall,
+        clock: Wall,
         out: &mut Vec<Order>,
     ) {
         if let Some(sent) = self.lease.asked.take() {
@@ -194,7 +186,7 @@ impl Master {
         self.step_down(now, "another master has the lease", out);
         let third = self.timing().master_lease / 3;
         // A leader that leaves gives its lease back before it ends.
-        let pause = left.min(third) + self.lease.jitter(third / 4);
+        let pause = left.min(third) + self.lease.chance.between(Duration::ZERO, third / 4);
         self.lease.next = now.mono.plus(pause);
     }
 
@@ -210,7 +202,7 @@ impl Master {
             Op::Acquire { .. } | Op::Renew { .. } => {
                 self.lease.asked = None;
                 let third = self.timing().master_lease / 3;
-                let pause = third / 2 + self.lease.jitter(third / 2);
+                let pause = self.lease.chance.between(third / 2, third);
                 self.lease.next = now.mono.plus(pause);
             }
             Op::Release { .. } => {}
@@ -266,12 +258,15 @@ impl Master {
         self.tell(now, Fact::SteppedDown { term, reason }, out);
         self.lease.asked = None;
         let third = self.timing().master_lease / 3;
-        let pause = third + self.lease.jitter(third);
+        let pause = self.lease.chance.between(third, 2 * third);
         self.lease.next = now.mono.plus(pause);
     }
 
     /// A term was heard, from whomever. A leader yields to a higher one.
     pub(super) fn hear(&mut self, now: Now, term: Term, out: &mut Vec<Order>) {
+        if term.number >= LARGEST_TERM {
+            return;
+        }
         self.floor = self.floor.max(term.number);
         if self.lead().is_some_and(|lead| lead.term < term) {
             self.step_down(now, "a higher term was heard", out);
@@ -282,7 +277,7 @@ impl Master {
     pub(super) fn has_majority(&self, now: Now) -> bool {
         let voters = self.board.voters();
         let session = self.timing().session;
-        let beats = |id: &&crate::id::NodeId| {
+        let beats = |id: &&NodeId| {
             let member = self.roster.get(id);
             let beat = member.and_then(|member| member.role.beat_at);
             beat.is_some_and(|at| now.mono.since(at) < session)

@@ -169,7 +169,7 @@ struct Slave {
     clock_off: bool,
     /// Its clock less ours in its last heartbeats, at most [`clock::SAMPLES`].
     offsets: VecDeque<i64>,
-    /// To go out with the next reply.
+    /// In every reply until the next cut, at most one a service.
     hints: Vec<Hint>,
 }
 
