@@ -15,7 +15,9 @@ use core::time::Duration;
 use self::phase::Phase;
 pub use self::{
     chance::{Backoff, Chance},
-    words::{Asks, Coordinator, Event, Failure, Heard, LARGEST_TERM, backoff, learn, patience},
+    words::{
+        Asks, Coordinator, Event, Failure, Heard, LARGEST_TERM, backoff, learn, patience, soon,
+    },
 };
 use crate::{
     bus::{AskError, AskId, Op},
@@ -129,13 +131,14 @@ impl Joining {
         self.ask(Verb::Window, question, asks, out)
     }
 
-    /// Brings the next attempt or heartbeat forward to now: the connection is back.
-    pub fn hurry(&mut self, now: Mono) {
+    /// Brings the next attempt or heartbeat forward to this moment; one that waits for its twin
+    /// has been told how long.
+    pub fn hurry(&mut self, at: Mono) {
         match self.phase {
             Phase::Resting(until) if !self.waits_for_twin() => {
-                self.phase = Phase::Resting(until.min(now))
+                self.phase = Phase::Resting(until.min(at))
             }
-            Phase::Member(due) => self.phase = Phase::Member(due.min(now)),
+            Phase::Member(due) => self.phase = Phase::Member(due.min(at)),
             Phase::Resting(_)
             | Phase::Registering(_)
             | Phase::Listening(_)
@@ -234,26 +237,40 @@ impl Joining {
             return None;
         }
         self.count_silence(&answer, out);
+        match answer {
+            Ok(Answer::Refused {
+                reason,
+                retry_after_ms,
+            }) => {
+                let after = Duration::from_millis(retry_after_ms).min(LONGEST_RETRY);
+                Some(self.refused(now.mono, reason, after, chance))
+            }
+            Ok(answer) => self.accepted(now, answer, chance),
+            Err(error) => Some(self.failed(now.mono, error.into(), Duration::ZERO, chance)),
+        }
+    }
+
+    fn accepted(&mut self, now: Now, answer: Answer, chance: &mut Chance) -> Option<Event> {
         match (&self.phase, answer) {
-            (Phase::Registering(_), Ok(Answer::Registered { .. })) => {
+            (Phase::Registering(_), Answer::Registered { .. }) => {
                 self.phase = Phase::Listening(now.mono.plus(patience(&self.timing)));
                 None
             }
-            (Phase::Confirming(_), Ok(Answer::Confirmed { by, grants })) => {
+            (Phase::Confirming(_), Answer::Confirmed { by, grants }) => {
                 self.is_heard(now.mono);
                 self.phase = Phase::Member(now.mono);
                 Some(Event::Joined { by, grants })
             }
             (
                 Phase::Beating { sent, .. },
-                Ok(Answer::Heard {
+                Answer::Heard {
                     by,
                     term,
                     now: told,
                     grants,
                     hints,
                     moves,
-                }),
+                },
             ) => {
                 let took = now.mono.since(sent.mono);
                 self.is_heard(now.mono);
@@ -269,25 +286,7 @@ impl Joining {
                     moves,
                 }))
             }
-            (
-                _,
-                Ok(Answer::Refused {
-                    reason,
-                    retry_after_ms,
-                }),
-            ) => {
-                let after = Duration::from_millis(retry_after_ms).min(LONGEST_RETRY);
-                Some(self.refused(now.mono, reason, after, chance))
-            }
-            (_, Err(error)) => {
-                let why = match error {
-                    AskError::NoResponders => Failure::NoResponders,
-                    AskError::TimedOut => Failure::TimedOut,
-                    AskError::Garbled => Failure::Garbled,
-                };
-                Some(self.failed(now.mono, why, Duration::ZERO, chance))
-            }
-            (_, Ok(_)) => Some(self.failed(now.mono, Failure::Garbled, Duration::ZERO, chance)),
+            (_, _) => Some(self.failed(now.mono, Failure::Garbled, Duration::ZERO, chance)),
         }
     }
 
@@ -357,8 +356,7 @@ impl Joining {
             }
             Refusal::Unregistered if self.is_member() => {
                 // Forgotten: the coordinator is new, or did not hear us. It is expected soon.
-                let pause = chance.between(Duration::ZERO, self.timing.heartbeat / 5);
-                self.phase = Phase::Resting(now.plus(pause));
+                self.phase = Phase::Resting(soon(now, &self.timing, chance));
                 Event::Failed(Failure::Refused(reason))
             }
             Refusal::TwinAlive
@@ -378,7 +376,8 @@ impl Joining {
             self.missed = self.missed.saturating_add(1);
             self.next_beat(now, chance);
         } else {
-            let pause = self.backoff.pause(chance).max(after);
+            // On top of what was told: those who were told the same don't come in step.
+            let pause = self.backoff.pause(chance).saturating_add(after);
             self.phase = Phase::Resting(now.plus(pause));
         }
         Event::Failed(why)

@@ -3,12 +3,12 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::Backoff;
+use super::{Backoff, Chance};
 use crate::{
-    bus::AskId,
+    bus::{AskError, AskId},
     id::NodeId,
     subject::{Place, Verb},
-    time::Wall,
+    time::{Mono, Wall},
     timing::Timing,
     window::Term,
     wire::{GrantWire, Hint, Refusal, Who},
@@ -110,12 +110,28 @@ pub fn learn(known: &mut Option<Term>, term: Term) -> bool {
     true
 }
 
+/// When to come after the connection is back: within a fifth of a heartbeat, since everybody who
+/// lost it comes back at the same moment.
+pub fn soon(now: Mono, timing: &Timing, chance: &mut Chance) -> Mono {
+    now.plus(chance.between(Duration::ZERO, timing.heartbeat / 5))
+}
+
 /// Pauses between attempts: from half a second up to a quarter of a window, so that a member is
 /// back before the next cut.
 #[must_use]
 pub fn backoff(timing: &Timing) -> Backoff {
     let base = Duration::from_millis(500).min(timing.heartbeat);
     Backoff::new(base, timing.len / 4)
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::NoResponders => Self::NoResponders,
+            AskError::TimedOut => Self::TimedOut,
+            AskError::Garbled => Self::Garbled,
+        }
+    }
 }
 
 impl Coordinator {

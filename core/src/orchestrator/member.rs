@@ -25,17 +25,10 @@ impl Orchestrator {
         out: &mut Vec<Op>,
     ) -> Option<End> {
         if let Life::Leaving { left, .. } = self.life {
-            if left != ask {
-                return None;
-            }
-            let again = matches!(answer, Err(AskError::TimedOut));
-            return match (&self.at, &mut self.life) {
-                (Some(at), Life::Leaving { left, .. }) if again => {
-                    *left = at.joining.leave(None, &mut self.asks, out);
-                    None
-                }
-                // Otherwise the slave forgets it after a session.
-                _ => Some(End::Drained),
+            return if left == ask {
+                self.left(&answer, out)
+            } else {
+                None
             };
         }
         if self.fetching == Some(ask) {
@@ -48,9 +41,11 @@ impl Orchestrator {
             return None;
         }
         if self.search.awaits(ask) {
+            let connected = self.slave().is_some();
+            let chance = &mut self.chance;
             let found = self
                 .search
-                .answered(now.mono, answer, &mut self.chance, out);
+                .answered(now.mono, answer, connected, chance, out);
             if let Some(slave) = found {
                 self.go_to(now, slave, out);
             }
@@ -61,6 +56,19 @@ impl Orchestrator {
             .joining
             .answered(now, ask, answer, &mut self.chance, out)?;
         self.membership(now, event, out)
+    }
+
+    /// The answer to a leave. One that timed out is said again; otherwise, or when time is over,
+    /// the slave forgets us after a session.
+    fn left(&mut self, answer: &Result<Answer, AskError>, out: &mut Vec<Op>) -> Option<End> {
+        let again = matches!(answer, Err(AskError::TimedOut));
+        match (&self.at, &mut self.life) {
+            (Some(at), Life::Leaving { left, .. }) if again => {
+                *left = at.joining.leave(None, &mut self.asks, out);
+                None
+            }
+            _ => Some(End::Drained),
+        }
     }
 
     /// The master named a slave. Only now the old one is left, so that a search without success

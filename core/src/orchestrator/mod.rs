@@ -16,7 +16,7 @@ use self::{inbox::Inbox, search::Search};
 use crate::{
     bus::{AskId, Op, Told},
     id::{BootId, NodeId, Scope, Service},
-    joining::{Asks, Chance, Joining, patience},
+    joining::{Asks, Chance, Joining, patience, soon},
     machine::{End, Machine},
     subject::{Place, Topic},
     time::{Mono, Now, Wake, Wall, millis_i64, millis_u64},
@@ -273,9 +273,10 @@ impl Orchestrator {
             Told::Answered { ask, answer } => self.answered(now, ask, answer, out),
             Told::Connected => {
                 self.connected = true;
-                self.search.hurry(now.mono);
+                let soon = soon(now.mono, &self.timing, &mut self.chance);
+                self.search.hurry(soon);
                 if let Some(at) = &mut self.at {
-                    at.joining.hurry(now.mono);
+                    at.joining.hurry(soon);
                 }
                 None
             }
@@ -347,6 +348,8 @@ impl Machine for Orchestrator {
             Input::Started | Input::Woke => None,
         };
         let end = end.or_else(|| self.tick(now, &mut ops));
+        // A connection that is known to be down is being replaced already.
+        ops.retain(|op| self.connected || *op != Op::Reconnect);
         out.extend(ops.into_iter().map(Order::Bus));
         if let Some(end) = end {
             let topic = Topic::OrchWindows(self.me.id.clone());

@@ -96,9 +96,9 @@ impl Search {
     }
 
     /// The connection is back.
-    pub(super) fn hurry(&mut self, now: Mono) {
+    pub(super) fn hurry(&mut self, at: Mono) {
         if let State::Resting(until) = self.state {
-            self.state = State::Resting(until.min(now));
+            self.state = State::Resting(until.min(at));
         }
     }
 
@@ -127,11 +127,13 @@ impl Search {
         self.state == State::Asked(ask)
     }
 
-    /// The awaited answer: the slave, or `None` and it asks again later.
+    /// The awaited answer: the slave, or `None` and it asks again later. `connected`: a slave
+    /// answers, so a silent master is no fault of the connection.
     pub(super) fn answered(
         &mut self,
         now: Mono,
         answer: Result<Answer, AskError>,
+        connected: bool,
         chance: &mut Chance,
         out: &mut Vec<Op>,
     ) -> Option<NodeId> {
@@ -141,7 +143,7 @@ impl Search {
         } else {
             0
         };
-        if self.unanswered >= 2 && self.unanswered.is_power_of_two() {
+        if !connected && self.unanswered >= 2 && self.unanswered.is_power_of_two() {
             out.push(Op::Reconnect);
         }
         let mut after = Duration::ZERO;
@@ -163,7 +165,7 @@ impl Search {
             }
             Ok(_) | Err(_) => {}
         }
-        let pause = self.backoff.pause(chance).max(after);
+        let pause = self.backoff.pause(chance).saturating_add(after);
         self.state = State::Resting(now.plus(pause));
         None
     }

@@ -5,7 +5,7 @@ use alloc::{collections::BTreeSet, vec::Vec};
 use super::{Life, Slave};
 use crate::{
     bus::{AskError, AskId, Op},
-    joining::{Event as Joined, Failure, Heard},
+    joining::{Event as Joined, Failure},
     machine::End,
     subject::Endpoints,
     time::{Now, Wall},
@@ -67,26 +67,13 @@ impl Slave {
                 if !core::mem::replace(&mut self.serving, true) {
                     out.push(Op::Serve(Endpoints::Slave(self.me.id.clone())));
                 }
-                let vouched = self.leads(&by);
-                grants
-                    .into_iter()
-                    .for_each(|wire| self.accept(now, wire, vouched));
+                self.accept_from(now, &by, grants);
                 None
             }
-            Joined::Heard(Heard {
-                by,
-                now: there,
-                took,
-                grants,
-                hints,
-                ..
-            }) => {
-                self.offset.measured(now.wall, there, took);
-                let vouched = self.leads(&by);
-                grants
-                    .into_iter()
-                    .for_each(|wire| self.accept(now, wire, vouched));
-                self.follow(&hints);
+            Joined::Heard(heard) => {
+                self.offset.measured(now.wall, heard.now, heard.took);
+                self.accept_from(now, &heard.by, heard.grants);
+                self.follow(&heard.hints);
                 None
             }
             // The other one serves the id's endpoints now: two answers to a question are worse
@@ -107,10 +94,12 @@ impl Slave {
         }
     }
 
-    fn leads(&self, by: &Who) -> bool {
-        self.holdings
-            .term()
-            .is_some_and(|term| term.boot == by.boot)
+    /// Grants that a master told; those of the leader with the highest term are vouched for.
+    fn accept_from(&mut self, now: Now, by: &Who, grants: Vec<GrantWire>) {
+        let vouched = self.holdings.term().is_some_and(|t| t.boot == by.boot);
+        for wire in grants {
+            self.accept(now, wire, vouched);
+        }
     }
 
     pub(super) fn accept(&mut self, now: Now, wire: GrantWire, vouched: bool) {

@@ -26,7 +26,7 @@ use self::{
 use crate::{
     bus::{AskId, Op, Told},
     id::{BootId, NodeId, Scope, Service},
-    joining::{Asks, Chance, Coordinator, Failure, Joining},
+    joining::{Asks, Chance, Coordinator, Failure, Joining, soon},
     machine::{End, Machine},
     roster::{Limits, Roster},
     subject::{Endpoints, Place, Topic},
@@ -265,7 +265,8 @@ impl Slave {
             Told::Connected => {
                 self.roster.renew_all(now.mono);
                 self.connected = true;
-                self.joining.hurry(now.mono);
+                let at = soon(now.mono, &self.timing, &mut self.chance);
+                self.joining.hurry(at);
                 None
             }
             Told::Disconnected => {
@@ -358,7 +359,10 @@ impl Machine for Slave {
             }
             Input::Started | Input::Woke => None,
         };
-        match end.or_else(|| self.tick(now, &mut ops)) {
+        let end = end.or_else(|| self.tick(now, &mut ops));
+        // A connection that is known to be down is being replaced already.
+        ops.retain(|op| self.connected || *op != Op::Reconnect);
+        match end {
             Some(end) => self.stop(end, ops, out),
             None => out.extend(ops.into_iter().map(Order::Bus)),
         }

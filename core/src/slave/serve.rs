@@ -38,23 +38,14 @@ impl Slave {
         if *id != self.me.id {
             return refused(Refusal::BadRequest);
         }
-        let leaving = matches!(self.life, Life::Leaving { .. });
+        if matches!(self.life, Life::Leaving { .. })
+            && matches!(verb, Verb::Register | Verb::Confirm | Verb::Heartbeat)
+        {
+            return self.part(now, question, out);
+        }
         match (verb, question) {
-            (Verb::Register, Question::Register(_)) if leaving => refused(Refusal::Draining),
-            (Verb::Confirm, Question::Confirm(_)) if leaving => refused(Refusal::Draining),
             (Verb::Register, Question::Register(ask)) => self.register(now, ask, chance, out),
             (Verb::Confirm, Question::Confirm(ask)) => self.confirm(now, &ask, out),
-            (Verb::Heartbeat, Question::OrchestratorBeat(beat)) if leaving => {
-                self.leave(
-                    now,
-                    &Leave {
-                        who: beat.who,
-                        after: None,
-                    },
-                    out,
-                );
-                refused(Refusal::Draining)
-            }
             (Verb::Heartbeat, Question::OrchestratorBeat(beat)) => self.heard(now, &beat),
             (Verb::Leave, Question::Leave(leave)) => self.leave(now, &leave, out),
             (Verb::Window, Question::Window(who)) => Answer::Grants {
@@ -71,6 +62,14 @@ impl Slave {
                 _,
             ) => refused(Refusal::BadRequest),
         }
+    }
+
+    /// It goes: nobody gets in, and who is in looks for another slave from now on.
+    fn part(&mut self, now: Now, question: Question, out: &mut Vec<Op>) -> Answer {
+        if let Question::OrchestratorBeat(OrchestratorBeat { who, .. }) = question {
+            self.leave(now, &Leave { who, after: None }, out);
+        }
+        refused(Refusal::Draining)
     }
 
     fn register(&mut self, now: Now, ask: Register, chance: Nonce, out: &mut Vec<Op>) -> Answer {

@@ -73,6 +73,17 @@ fn two_unanswered_requests_make_it_reconnect() {
 }
 
 #[test]
+fn a_silent_master_is_no_fault_of_the_connection_while_a_slave_answers() {
+    let mut bench = Bench::joined();
+    let (beat, _) = bench.beat();
+    let (mut assign, ..) = only(&bench.answer(beat, Ok(heard(vec![], true))));
+    for _ in 0..4 {
+        assert_eq!(bench.answer(assign, Err(AskError::TimedOut)), vec![]);
+        (assign, ..) = bench.until(is_assign);
+    }
+}
+
+#[test]
 fn a_former_leaders_assignment_is_not_followed() {
     let mut bench = Bench::joined();
     bench.now.wall = START.wall;

@@ -292,3 +292,13 @@ fn its_next_deadline_always_lies_ahead() {
         it.pass(u64::try_from(wait.as_millis()).unwrap());
     }
 }
+
+#[test]
+fn a_connection_known_to_be_down_is_not_left_once_more() {
+    let (mut it, ask) = Bench::joined();
+    it.answer(ask, Err(AskError::TimedOut));
+    it.tell(Told::Disconnected);
+    let (ask, _) = it.master_beat();
+    assert_eq!(it.answer(ask, Err(AskError::TimedOut)), vec![]);
+    assert_eq!(it.slave.ready(it.now), ["the bus is disconnected"]);
+}

@@ -2,6 +2,7 @@
 
 mod clock;
 mod cut;
+mod generated;
 mod life;
 mod moves;
 
