@@ -16,9 +16,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    bus::Bus,
+    bus::{Bus, Options, OptionsError},
     clock,
-    tasks::Spawner,
+    tasks::{Spawner, Tasks},
     telemetry::{Meter, STALLS},
 };
 
@@ -34,6 +34,9 @@ pub enum DriveError {
     /// A background task panicked.
     #[error("a background task panicked; the log has it")]
     Broken,
+    /// The bus can't be connected with these options.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
     /// The bus can't be used as it is.
     #[error("{0}")]
     Bus(String),
@@ -105,6 +108,34 @@ enum Woken<I> {
     Asked,
     GraceOver,
     Failed(DriveError),
+}
+
+/// A role from start to end: connects, drives, and closes the connection last, whatever happened.
+///
+/// # Errors
+/// [`DriveError`] when the role ended although nobody asked it to.
+pub async fn run<P: Perform>(
+    machine: P::Machine,
+    mut performer: P,
+    options: Options,
+    tasks: Tasks,
+    shutdown: CancellationToken,
+    grace: Duration,
+) -> Result<End, DriveError> {
+    let meter = Meter::new(&options.scope, options.role);
+    let (bus, told) = Bus::connect(options, tasks.spawner(), meter.clone()).await?;
+    let mut edges = Edges {
+        bus,
+        told,
+        tasks: tasks.spawner(),
+        shutdown,
+        grace,
+        meter,
+    };
+    let end = drive(machine, &mut performer, &mut edges).await;
+    edges.bus.close().await;
+    tasks.stop().await;
+    end
 }
 
 /// Drives a machine until it stops, or until the grace period after `shutdown` is over. The bus is
@@ -193,3 +224,6 @@ async fn next<P: Perform>(
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

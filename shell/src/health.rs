@@ -3,7 +3,7 @@
 //! Decides only the pages. Alive means that the process answers and depends on nothing else; ready
 //! means work: whoever builds the router brings the reasons why not.
 
-use std::{fmt, future::IntoFuture as _, io, net::SocketAddr, sync::Arc};
+use std::{fmt, io, net::SocketAddr, sync::Arc};
 
 use axum::{
     Json, Router,
@@ -14,9 +14,8 @@ use axum::{
 };
 use serde::Serialize;
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
-use crate::telemetry::Numbers;
+use crate::{tasks::Spawner, telemetry::Numbers};
 
 /// Gives the reasons why no work is done, as sentences; none means ready.
 pub type Ready = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
@@ -65,28 +64,21 @@ pub fn router(pages: Pages) -> Router {
         .with_state(pages)
 }
 
-/// Binds the address: done before any other work, so that a taken port is told at once.
+/// Binds the address and serves the pages as long as the role runs. Done before any other work, so
+/// that a taken port is told at once. Returns the address with the port that was bound.
 ///
 /// # Errors
 /// When the address can't be bound.
-pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+pub async fn start(address: SocketAddr, pages: Pages, tasks: &Spawner) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address).await?;
-    tracing::info!(address = %listener.local_addr()?, "serving /livez /readyz /metrics /version");
-    Ok(listener)
-}
-
-/// Serves until `stop`; requests under way then are not waited for.
-///
-/// # Errors
-/// When the listener fails.
-pub async fn serve(
-    listener: TcpListener,
-    router: Router,
-    stop: CancellationToken,
-) -> io::Result<()> {
-    stop.run_until_cancelled(axum::serve(listener, router).into_future())
-        .await
-        .unwrap_or(Ok(()))
+    let address = listener.local_addr()?;
+    tracing::info!(%address, name = pages.name, "serving /livez /readyz /metrics /version");
+    tasks.spawn(async move {
+        if let Err(error) = axum::serve(listener, router(pages)).await {
+            tracing::error!(%error, "health and metrics are not served any more");
+        }
+    });
+    Ok(address)
 }
 
 async fn ready(State(pages): State<Pages>) -> impl IntoResponse {

@@ -19,6 +19,7 @@ pub mod shutdown;
 pub mod tasks;
 pub mod telemetry;
 pub mod token;
+pub mod view;
 
 /// Version of this program, as it tells other nodes and people.
 pub const BUILD: &str = env!("CARGO_PKG_VERSION");

@@ -124,6 +124,9 @@ impl Link {
         tasks.spawn(async move {
             let mut changes = link.state.subscribe();
             let (mut was_up, mut ups) = (false, 0);
+            // Before the first connection the machine runs already; it must not take itself for
+            // connected.
+            drop(told.send(Told::Disconnected).await);
             loop {
                 let state = changes.borrow_and_update().clone();
                 if was_up && (!state.up || state.ups != ups) {

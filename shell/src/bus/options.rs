@@ -180,9 +180,21 @@ impl Options {
             .map_err(OptionsError::Refused)
     }
 
+    // The client reads what stands before an address' `@` and does not send it.
+    fn named_in_address(&self, options: ConnectOptions) -> ConnectOptions {
+        let with_user = self.servers.iter().find(|s| s.username().is_some());
+        match with_user.map(|s| (s.username().unwrap_or_default(), s.password())) {
+            Some((user, Some(password))) => {
+                options.user_and_password(user.to_owned(), password.to_owned())
+            }
+            Some((token, None)) => options.token(token.to_owned()),
+            None => options,
+        }
+    }
+
     async fn authenticated(&self, options: ConnectOptions) -> Result<ConnectOptions, OptionsError> {
         Ok(match &self.credentials {
-            Credentials::None => options,
+            Credentials::None => self.named_in_address(options),
             Credentials::User { user, password } => {
                 options.user_and_password(user.clone(), password.expose_secret().to_owned())
             }

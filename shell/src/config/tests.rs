@@ -115,7 +115,7 @@ fn a_broken_rule_of_timing_is_told() {
         ("RINGSAGA__RING__HEARTBEAT", "40s"),
     ]);
     let error = read(environment(&of)).unwrap_err();
-    assert_eq!(error.mistakes.len(), 3, "{error}");
+    assert_eq!(error.mistakes.len(), 2, "{error}");
 }
 
 #[test]
