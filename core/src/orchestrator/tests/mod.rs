@@ -1,5 +1,6 @@
 //! The orchestrator, driven by hand: facts in, exact orders out.
 
+mod generated;
 mod search;
 mod window;
 
