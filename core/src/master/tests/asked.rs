@@ -4,9 +4,10 @@ use super::*;
 use crate::wire::Probe;
 
 fn refused(answer: &Answer) -> Option<Refusal> {
-    match answer {
-        Answer::Refused { reason, .. } => Some(*reason),
-        _ => None,
+    if let Answer::Refused { reason, .. } = answer {
+        Some(*reason)
+    } else {
+        None
     }
 }
 

@@ -145,13 +145,11 @@ fn right_after_a_cut_the_fullest_slave_is_asked_to_give_a_few_up() {
     bench.live(12, &all);
     let hints = |bench: &mut Bench, name: &str, boot, live| {
         let beat = bench.question(name, boot, vec![load("orders", live, 0)]);
-        match bench
-            .asked(Place::Master(Verb::Heartbeat), Question::SlaveBeat(beat))
-            .0
-        {
-            Answer::Heard { hints, .. } => hints,
-            other => panic!("{other:?}"),
-        }
+        let (answer, _) = bench.asked(Place::Master(Verb::Heartbeat), Question::SlaveBeat(beat));
+        let Answer::Heard { hints, .. } = answer else {
+            panic!("{answer:?}")
+        };
+        hints
     };
     let few = Hint {
         service: service("orders"),

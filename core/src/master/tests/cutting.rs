@@ -1,5 +1,7 @@
 //! When windows are cut, what is stored, what is published, what is adopted.
 
+use core::slice;
+
 use super::*;
 
 /// A leader with one settled slave, ten seconds before the next cut, whose current window is cut.
@@ -25,7 +27,7 @@ fn the_next_window_is_stored_at_its_time_and_published_only_when_that_is_confirm
     let made = cut(FIRST.next(), term(1), &[("s-1", 1, 1)]);
     let orders = bench.does(Input::Woke);
     let orders: Vec<Order> = orders.into_iter().filter(|o| *o != renew(1)).collect();
-    assert_eq!(orders, [store(&[made.clone()])]);
+    assert_eq!(orders, [store(slice::from_ref(&made))]);
     let stored = told(registry::Told::Stored {
         cuts: vec![made.clone()],
     });
@@ -177,7 +179,7 @@ fn a_new_leader_stores_and_publishes_the_cut_that_it_only_heard() {
     bench.does(bench.foreign_event(Fact::Cut { cut: wire }));
     bench.listen();
     bench.does(bench.mine(2));
-    bench.check(bench.loaded(vec![]), &[store(&[heard.clone()])]);
+    bench.check(bench.loaded(vec![]), &[store(slice::from_ref(&heard))]);
     let stored = told(registry::Told::Stored {
         cuts: vec![heard.clone()],
     });
@@ -325,7 +327,10 @@ fn a_cut_that_was_perhaps_stored_is_stored_again_the_same() {
     for _ in 0..10 {
         orders = bench.live_without_store();
     }
-    assert!(orders.contains(&store(&[first.clone()])), "{orders:?}");
+    assert!(
+        orders.contains(&store(slice::from_ref(&first))),
+        "{orders:?}"
+    );
     bench.join("s-2", 2);
     bench.beat("s-2", 2, vec![load("orders", 5, 0)]);
     let op = registry::Op::StoreCuts {

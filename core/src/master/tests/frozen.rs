@@ -26,14 +26,16 @@ fn with_limit(freeze_limit: Option<u32>) -> Bench {
 fn declared(orders: &[Order], slave: &str) -> (Vec<u64>, Vec<u64>) {
     let (mut frozen, mut thawed) = (Vec::new(), Vec::new());
     for fact in facts(orders) {
-        match fact {
-            Fact::Frozen {
-                slave: s, window, ..
-            } if s == id(slave) => frozen.push(window.0),
-            Fact::Thawed {
-                slave: s, window, ..
-            } if s == id(slave) => thawed.push(window.0),
-            _ => {}
+        if let Fact::Frozen {
+            slave: s, window, ..
+        } = fact
+        {
+            frozen.extend((s == id(slave)).then_some(window.0));
+        } else if let Fact::Thawed {
+            slave: s, window, ..
+        } = fact
+        {
+            thawed.extend((s == id(slave)).then_some(window.0));
         }
     }
     (frozen, thawed)

@@ -1,5 +1,7 @@
 //! Fail-static: the leader goes on without the registry, and what it did is made good afterwards.
 
+use core::slice;
+
 use super::*;
 
 fn unreachable(order: &Order) -> Option<Input> {
@@ -96,7 +98,7 @@ fn what_was_published_from_memory_is_stored_before_the_lease_is_confirmed_again(
     let made = cut(FIRST.next(), term(1), &THREE);
     let asks = |o: &&Order| matches!(o, Order::Registry(_));
     let asked: Vec<&Order> = orders.iter().filter(asks).collect();
-    assert_eq!(asked, [&store(&[made.clone()])]);
+    assert_eq!(asked, [&store(slice::from_ref(&made))]);
     let stored = told(registry::Told::Stored { cuts: vec![made] });
     bench.check(stored, &[renew(1)]);
     let recovered = bench.event(Fact::Recovered {
