@@ -1,11 +1,10 @@
 //! What a step sees of the transaction that it runs in.
 //!
-//! Idempotency keys are built here and nowhere else: `transaction/direction/step`, never an epoch
-//! or an attempt, so that every repetition of a call carries the same key (reliability 108).
+//! Hands out what the machine ordered; decides nothing.
 
 use std::{
     any::{Any, TypeId, type_name},
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     fmt,
     marker::PhantomData,
     sync::Arc,
@@ -13,8 +12,8 @@ use std::{
 };
 
 use ring_core::{
-    id::{SagaName, StepName, TransactionId},
-    saga::{Direction, Payload},
+    id::{SagaName, TransactionId},
+    saga::{Call, Direction, IdempotencyKey},
 };
 use serde::de::DeserializeOwned;
 
@@ -42,18 +41,19 @@ pub struct Key<R> {
 
 /// What a step's action or compensation is given. Cheap to clone.
 #[derive(Clone)]
-pub struct Context(Arc<Call>);
+pub struct Context(Arc<Inner>);
 
-/// One call, as the engine sets it up.
-pub(crate) struct Call {
+struct Inner {
+    here: Here,
+    call: Call,
+    shared: Shared,
+}
+
+/// Which transaction a call belongs to.
+#[derive(Clone, Debug)]
+pub(crate) struct Here {
     pub(crate) transaction: TransactionId,
     pub(crate) saga: SagaName,
-    pub(crate) step: StepName,
-    pub(crate) direction: Direction,
-    pub(crate) attempt: u32,
-    pub(crate) time_limit: Duration,
-    pub(crate) results: BTreeMap<StepName, Payload>,
-    pub(crate) shared: Shared,
 }
 
 /// What the node's builder was given for steps to use, by type.
@@ -78,51 +78,53 @@ impl<R> Key<R> {
 }
 
 impl Context {
-    pub(crate) fn new(call: Call) -> Self {
-        Self(Arc::new(call))
+    pub(crate) fn new(here: Here, call: Call, shared: Shared) -> Self {
+        Self(Arc::new(Inner { here, call, shared }))
     }
 
     /// The idempotency key of this call, `transaction/direction/step`: the same for every attempt,
     /// on whichever node. Send it to the participant.
     #[must_use]
-    pub fn key(&self) -> String {
-        self.key_of(self.0.direction)
+    pub fn key(&self) -> &str {
+        self.0.call.key.as_str()
     }
 
     /// The key that this step's action had: a compensation tells by it what to undo.
     #[must_use]
     pub fn action_key(&self) -> String {
-        self.key_of(Direction::Forward)
+        let Inner { here, call, .. } = &*self.0;
+        let key = IdempotencyKey::new(here.transaction, Direction::Forward, &call.step);
+        key.as_str().to_owned()
     }
 
     /// The transaction.
     #[must_use]
     pub fn transaction(&self) -> TransactionId {
-        self.0.transaction
+        self.0.here.transaction
     }
 
     /// The saga's name.
     #[must_use]
     pub fn saga(&self) -> &str {
-        self.0.saga.as_str()
+        self.0.here.saga.as_str()
     }
 
     /// The step's name.
     #[must_use]
     pub fn step(&self) -> &str {
-        self.0.step.as_str()
+        self.0.call.step.as_str()
     }
 
     /// Which attempt this is, from 1. For logs: nothing that a participant sees may depend on it.
     #[must_use]
     pub fn attempt(&self) -> u32 {
-        self.0.attempt
+        self.0.call.attempt
     }
 
     /// How long this call may take, from its start; then it is dropped and counts as *unknown*.
     #[must_use]
     pub fn time_limit(&self) -> Duration {
-        self.0.time_limit
+        self.0.call.time_limit
     }
 
     /// The result of a step that is done.
@@ -132,7 +134,8 @@ impl Context {
     /// the result is of another type. Both are mistakes in the saga.
     pub fn result<R: DeserializeOwned>(&self, step: impl Into<Key<R>>) -> Result<R, StepError> {
         let key = step.into();
-        let found = self.0.results.iter().find(|(n, _)| n.as_str() == key.name);
+        let results = &self.0.call.results;
+        let found = results.iter().find(|(n, _)| n.as_str() == key.name);
         let Some((_, payload)) = found else {
             return Err(StepError::persistent(format_args!(
                 "step {:?} has no result here: results are there of earlier steps that are done",
@@ -159,14 +162,6 @@ impl Context {
                 "no {wanted} was provided: call provide(…) on the node's builder"
             ))
         })
-    }
-
-    fn key_of(&self, direction: Direction) -> String {
-        let way = match direction {
-            Direction::Forward => "forward",
-            Direction::Compensating => "compensate",
-        };
-        format!("{}/{way}/{}", self.0.transaction, self.0.step)
     }
 }
 
@@ -204,7 +199,7 @@ impl<R> fmt::Debug for Key<R> {
 impl fmt::Debug for Context {
     /// Without payloads: they are the users' data and stay out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Context({}, attempt {})", self.key(), self.0.attempt)
+        write!(f, "Context({}, attempt {})", self.key(), self.attempt())
     }
 }
 
@@ -216,35 +211,44 @@ impl fmt::Debug for Shared {
 
 #[cfg(test)]
 mod tests {
-    use ring_core::time::Wall;
+    use ring_core::{
+        id::{RegionCode, StepName},
+        saga::{Payload, Position},
+        time::Wall,
+    };
 
     use super::*;
 
     fn context(attempt: u32) -> Context {
-        let id = TransactionId::compose(Wall(1), Default::default(), 1);
+        let transaction = TransactionId::compose(Wall(1), RegionCode::default(), 1);
+        let step = StepName::new("charge").unwrap();
         let mut shared = Shared::default();
         shared.put(7_u32);
-        Context::new(Call {
-            transaction: id,
-            saga: SagaName::new("s").unwrap(),
-            step: StepName::new("charge").unwrap(),
-            direction: Direction::Compensating,
+        let call = Call {
+            call: attempt,
+            position: Position {
+                direction: Direction::Compensating,
+                seq: 1,
+            },
+            key: IdempotencyKey::new(transaction, Direction::Compensating, &step),
+            step,
             attempt,
-            time_limit: Duration::from_secs(1),
-            results: [(
+            result_of_action: None,
+            results: vec![(
                 StepName::new("reserve").unwrap(),
                 Payload::new("[1]").unwrap(),
-            )]
-            .into(),
-            shared,
-        })
+            )],
+            time_limit: Duration::from_secs(1),
+        };
+        let saga = SagaName::new("s").unwrap();
+        Context::new(Here { transaction, saga }, call, shared)
     }
 
     #[test]
     fn the_key_is_the_same_for_every_attempt() {
         let (first, later) = (context(1), context(9));
         assert_eq!(first.key(), later.key());
-        assert!(first.key().ends_with("/compensate/charge"));
+        assert!(first.key().ends_with("/compensating/charge"));
         assert!(first.action_key().ends_with("/forward/charge"));
     }
 

@@ -94,10 +94,26 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// The store did not answer, or refuses the question. After an unreachable database nobody
+    /// knows whether it was done: ask again with the same key.
+    #[error("the saga store")]
+    Store(#[from] crate::store::Error),
     /// The bus' options can't be used.
     #[error("the ring's bus can't be used")]
     Bus(#[from] OptionsError),
     /// A background task of the engine panicked: the node is of no use any more.
     #[error("a background task of the engine panicked; the log has it")]
     Broken,
+}
+
+/// An error and its causes in one line, for the log.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
 }

@@ -17,7 +17,7 @@
 //! async fn reserve(cx: Context, order: Order) -> Result<Reservation, StepError> {
 //!     // Ask the inventory service, sending cx.key() as idempotency key.
 //! #   let _ = order.item;
-//!     Ok(Reservation { id: cx.key() })
+//!     Ok(Reservation { id: cx.key().to_owned() })
 //! }
 //! async fn release(_: Context, _: Order, reserved: Option<Reservation>) -> Result<(), StepError> {
 //!     // `None`: nobody knows whether the reservation was made.
@@ -60,12 +60,15 @@
 
 mod config;
 mod context;
+mod engine;
 mod error;
 mod failure;
 mod node;
 mod retry;
 mod saga;
 mod step;
+pub mod store;
+pub mod telemetry;
 
 pub use config::{Config, ConfigError, ConfigErrors, Database, Nats, Times};
 pub use context::{Context, Key};
@@ -73,6 +76,9 @@ pub use error::{Error, MAX_KEY_BYTES};
 pub use failure::{Class, StepError};
 pub use node::{Drained, Ended, Node, NodeBuilder, Output, Started};
 pub use retry::Retry;
-pub use ring_core::{id::TransactionId, saga::State};
-pub use saga::{DEFAULT_LIFETIME, MAX_STEPS, Mistake, Mistakes, Saga, SagaBuilder};
+pub use ring_core::{
+    id::TransactionId,
+    saga::{Recovery, State},
+};
+pub use saga::{DEFAULT_LIFETIME, Mistake, Mistakes, Saga, SagaBuilder};
 pub use step::{DEFAULT_TIME_LIMIT, Step};

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use ring_core::saga::Retry as Policy;
+
 /// How a step is retried: at once a few times, then paused with a growing, jittered backoff.
 ///
 /// ```
@@ -15,41 +17,41 @@ use std::time::Duration;
 /// let once = Retry::never();
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retry {
-    pub(crate) first: Duration,
-    pub(crate) cap: Duration,
-    pub(crate) inline: u32,
-    pub(crate) attempts: Option<u32>,
-}
+pub struct Retry(pub(crate) Policy);
 
 impl Retry {
-    /// The first pause; each further one doubles up to the [cap](Self::cap) (default one minute).
-    /// Up to [20 attempts](Self::attempts), the first [2 retries](Self::inline) without a pause
-    /// in the database.
+    /// The first pause; each further one doubles up to the [cap](Self::cap), 15 min by default.
+    /// Up to [10 attempts](Self::attempts), with [2 retries](Self::inline) of transient failures
+    /// at once.
     #[must_use]
     pub const fn exponential(first: Duration) -> Self {
-        Self {
-            first,
-            cap: Duration::from_secs(60),
-            inline: 2,
-            attempts: Some(20),
-        }
+        Self(Policy {
+            base: first,
+            ..Policy::ACTION
+        })
     }
 
     /// One attempt; its failure is final.
     #[must_use]
     pub const fn never() -> Self {
-        Self {
+        Self(Policy {
             inline: 0,
             attempts: Some(1),
-            ..Self::exponential(Duration::from_secs(1))
-        }
+            ..Policy::ACTION
+        })
     }
 
     /// Longest pause.
     #[must_use]
     pub const fn cap(mut self, cap: Duration) -> Self {
-        self.cap = cap;
+        self.0.cap = cap;
+        self
+    }
+
+    /// Shortest pause, whatever the jitter; at least 10 ms. Default 100 ms.
+    #[must_use]
+    pub const fn floor(mut self, floor: Duration) -> Self {
+        self.0.floor = floor;
         self
     }
 
@@ -57,21 +59,22 @@ impl Retry {
     /// compensation terminates the transaction.
     #[must_use]
     pub const fn attempts(mut self, attempts: u32) -> Self {
-        self.attempts = Some(attempts);
+        self.0.attempts = Some(attempts);
         self
     }
 
     /// As many attempts as the transaction's lifetime allows.
     #[must_use]
     pub const fn until_the_lifetime_ends(mut self) -> Self {
-        self.attempts = None;
+        self.0.attempts = None;
         self
     }
 
-    /// Retries that are made at once, while the transaction stays where it is.
+    /// Retries of *transient* failures that are made within a moment, while the node keeps the
+    /// transaction. The first waits 50 ms, then doubling.
     #[must_use]
     pub const fn inline(mut self, retries: u32) -> Self {
-        self.inline = retries;
+        self.0.inline = retries;
         self
     }
 }
@@ -79,6 +82,6 @@ impl Retry {
 impl Default for Retry {
     /// [`Retry::exponential`] from one second.
     fn default() -> Self {
-        Self::exponential(Duration::from_secs(1))
+        Self(Policy::ACTION)
     }
 }

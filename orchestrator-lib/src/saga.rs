@@ -2,11 +2,12 @@
 //!
 //! Decides what a sound definition is. Knows neither transactions nor how steps are run.
 
-use std::{collections::BTreeSet, fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 use ring_core::{
     id::{NameError, SagaName, StepName},
-    saga::Class,
+    saga::{Class, Plan, PlanError, PlannedStep},
+    store::Capability,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -14,9 +15,6 @@ use crate::{Step, StepError, failure::Classifier, step::ErasedStep};
 
 /// How long a transaction may live unless its saga says otherwise (`design.md` section 3).
 pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(24 * 3600);
-
-/// Most steps of a saga: a claim reads the whole step log, which must stay small.
-pub const MAX_STEPS: usize = 256;
 
 /// A saga over an input `I`: a checked definition. Cheap to clone; the handle by which
 /// transactions are [started](crate::Node::start), so that the input's type is checked.
@@ -35,13 +33,11 @@ pub struct SagaBuilder<I> {
     input: PhantomData<fn(I)>,
 }
 
-/// A saga without its types.
+/// A saga without its types: the plan is what the machine knows, the functions stay here.
 pub(crate) struct Definition {
-    pub(crate) name: SagaName,
-    pub(crate) version: u32,
-    pub(crate) digest: String,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) lifetime: Duration,
-    pub(crate) steps: Vec<(StepName, ErasedStep)>,
+    pub(crate) steps: BTreeMap<StepName, ErasedStep>,
     pub(crate) classifier: Option<Classifier>,
 }
 
@@ -58,12 +54,9 @@ pub enum Mistake {
     /// A saga does something.
     #[error("there is no step")]
     NoSteps,
-    /// More steps than [`MAX_STEPS`].
-    #[error("{0} steps are more than {MAX_STEPS}: make it two sagas")]
-    TooManySteps(usize),
-    /// Steps are found by name.
-    #[error("step {0:?} is there twice: names must differ")]
-    Twice(String),
+    /// The steps make no plan: a name is there twice, or there are too many.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// A call needs time.
     #[error("step {0:?} has a time limit of zero")]
     NoTime(String),
@@ -115,20 +108,20 @@ where
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.definition.name.as_str()
+        self.definition.plan.runs().saga.as_str()
     }
 
     /// Its version.
     #[must_use]
     pub fn version(&self) -> u32 {
-        self.definition.version
+        self.definition.plan.runs().version
     }
 
     /// The digest of its name, version and steps: what tells a definition that was changed under
     /// the same version.
     #[must_use]
     pub fn digest(&self) -> &str {
-        &self.definition.digest
+        &self.definition.plan.runs().digest
     }
 
     pub(crate) fn definition(&self) -> &Arc<Definition> {
@@ -170,28 +163,37 @@ where
     /// # Errors
     /// [`Mistakes`]: all of them at once.
     pub fn build(self) -> Result<Saga<I>, Mistakes> {
-        let mut mistakes = Vec::new();
-        let mut keep = |r: Result<SagaName, NameError>| r.map_err(|e| mistakes.push(e.into())).ok();
-        let name = keep(SagaName::new(&self.name));
-        self.check_limits(&mut mistakes);
-        let mut seen = BTreeSet::new();
-        let mut steps = Vec::new();
+        let mut mistakes = self.mistakes();
+        // The steps are checked under a bad name, too.
+        let name = SagaName::new(&self.name)
+            .map_err(|e| mistakes.push(e.into()))
+            .or_else(|()| SagaName::new("unnamed"));
+        let mut planned = Vec::new();
+        let mut steps = BTreeMap::new();
         for step in self.steps {
-            if !seen.insert(step.name.clone()) {
-                mistakes.push(Mistake::Twice(step.name.clone()));
-            }
             check_step(&step, &mut mistakes);
             match StepName::new(&step.name) {
-                Ok(name) => steps.push((name, step)),
+                Ok(name) => {
+                    planned.push(step.planned(name.clone()));
+                    steps.insert(name, step);
+                }
                 Err(e) => mistakes.push(e.into()),
             }
         }
-        match name {
-            Some(name) if mistakes.is_empty() => Ok(Saga {
+        let plan = name.ok().and_then(|saga| {
+            let runs = Capability {
+                digest: digest(&saga, self.version, &planned),
+                version: self.version,
+                saga,
+            };
+            Plan::new(runs, planned)
+                .map_err(|e| mistakes.push(e.into()))
+                .ok()
+        });
+        match plan {
+            Some(plan) if mistakes.is_empty() => Ok(Saga {
                 definition: Arc::new(Definition {
-                    digest: digest(&name, self.version, &steps),
-                    name,
-                    version: self.version,
+                    plan: Arc::new(plan),
                     lifetime: self.lifetime,
                     steps,
                     classifier: self.classifier,
@@ -205,20 +207,19 @@ where
         }
     }
 
-    fn check_limits(&self, mistakes: &mut Vec<Mistake>) {
-        if self.version == 0 || i32::try_from(self.version).is_err() {
+    fn mistakes(&self) -> Vec<Mistake> {
+        let mut mistakes = Vec::new();
+        if self.version == 0 {
             mistakes.push(Mistake::Version);
         }
         if self.steps.is_empty() {
             mistakes.push(Mistake::NoSteps);
         }
-        if self.steps.len() > MAX_STEPS {
-            mistakes.push(Mistake::TooManySteps(self.steps.len()));
-        }
         let year = Duration::from_secs(366 * 24 * 3600);
         if self.lifetime.is_zero() || self.lifetime > year {
             mistakes.push(Mistake::Lifetime);
         }
+        mistakes
     }
 }
 
@@ -229,7 +230,7 @@ fn check_step(step: &ErasedStep, mistakes: &mut Vec<Mistake>) {
     for retry in [step.retry, step.compensation_retry] {
         let rule = if retry.attempts == Some(0) {
             "a retry policy makes at least one attempt"
-        } else if retry.first < Duration::from_millis(10) || retry.cap < retry.first {
+        } else if retry.base < Duration::from_millis(10) || retry.cap < retry.base {
             "pauses are at least 10 ms, and the cap is not below the first"
         } else {
             continue;
@@ -243,16 +244,12 @@ fn check_step(step: &ErasedStep, mistakes: &mut Vec<Mistake>) {
 
 /// What decides the meaning of stored transactions: which steps there are, in which order, and
 /// which can be undone. Policies may be tuned without a new version.
-fn digest(name: &SagaName, version: u32, steps: &[(StepName, ErasedStep)]) -> String {
-    let mut text = format!("{name}\n{version}\n");
-    for (name, step) in steps {
-        let undone = if step.compensation.is_some() {
-            "+"
-        } else {
-            "-"
-        };
+fn digest(saga: &SagaName, version: u32, steps: &[PlannedStep]) -> String {
+    let mut text = format!("{saga}\n{version}\n");
+    for step in steps {
+        let undone = if step.compensate.is_some() { "+" } else { "-" };
         text.push_str(undone);
-        text.push_str(name.as_str());
+        text.push_str(step.name.as_str());
         text.push('\n');
     }
     fnv1a(text.as_bytes())
@@ -298,7 +295,12 @@ impl<I> fmt::Debug for SagaBuilder<I> {
 
 impl fmt::Debug for Definition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Saga({} v{} {})", self.name, self.version, self.digest)
+        let Capability {
+            saga,
+            version,
+            digest,
+        } = self.plan.runs();
+        write!(f, "Saga({saga} v{version} {digest})")
     }
 }
 

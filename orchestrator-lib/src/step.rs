@@ -5,7 +5,10 @@
 
 use std::{fmt, future::Future, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
 
-use ring_core::saga::Payload;
+use ring_core::{
+    id::StepName,
+    saga::{Payload, PlannedStep, Recovery, Retry as Policy},
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Context, Key, Retry, StepError};
@@ -35,9 +38,10 @@ pub(crate) struct ErasedStep {
     pub(crate) name: String,
     pub(crate) action: Erased,
     pub(crate) compensation: Option<Erased>,
-    pub(crate) retry: Retry,
-    pub(crate) compensation_retry: Retry,
+    pub(crate) retry: Policy,
+    pub(crate) compensation_retry: Policy,
     pub(crate) time_limit: Duration,
+    pub(crate) recovery: Recovery,
 }
 
 impl<I, R> Step<I, R>
@@ -65,9 +69,10 @@ where
                 name: name.into().name().to_owned(),
                 action,
                 compensation: None,
-                retry: Retry::default(),
-                compensation_retry: Retry::default().until_the_lifetime_ends(),
+                retry: Policy::ACTION,
+                compensation_retry: Policy::COMPENSATION,
                 time_limit: DEFAULT_TIME_LIMIT,
+                recovery: Recovery::default(),
             },
             types: PhantomData,
         }
@@ -103,14 +108,14 @@ where
     /// How the action is retried. Default: [`Retry::default`].
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
-        self.erased.retry = retry;
+        self.erased.retry = retry.0;
         self
     }
 
     /// How the compensation is retried. Default: until the transaction's lifetime ends.
     #[must_use]
     pub fn retry_compensation(mut self, retry: Retry) -> Self {
-        self.erased.compensation_retry = retry;
+        self.erased.compensation_retry = retry.0;
         self
     }
 
@@ -120,6 +125,26 @@ where
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.erased.time_limit = limit;
         self
+    }
+
+    /// What a failed action leads to. Default [`Recovery::Hybrid`]: forward first, then backward.
+    #[must_use]
+    pub fn recovery(mut self, recovery: Recovery) -> Self {
+        self.erased.recovery = recovery;
+        self
+    }
+}
+
+impl ErasedStep {
+    /// What the machine knows of it.
+    pub(crate) fn planned(&self, name: StepName) -> PlannedStep {
+        PlannedStep {
+            name,
+            retry: self.retry,
+            compensate: self.compensation.as_ref().map(|_| self.compensation_retry),
+            time_limit: self.time_limit,
+            recovery: self.recovery,
+        }
     }
 }
 

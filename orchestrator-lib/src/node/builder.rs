@@ -5,8 +5,13 @@ use std::{any::Any, collections::BTreeMap, sync::Arc};
 use ring_core::id::SagaName;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Inner, Node};
-use crate::{Config, Error, Saga, context::Shared, saga::Definition};
+use super::Node;
+use crate::{
+    Config, Error, Saga,
+    context::Shared,
+    engine::{self, Parts},
+    saga::Definition,
+};
 
 /// Sets up a [`Node`].
 #[derive(Debug)]
@@ -35,7 +40,8 @@ impl NodeBuilder {
         I: Serialize + DeserializeOwned + Send + 'static,
     {
         let definition = Arc::clone(saga.definition());
-        let id = (definition.name.clone(), definition.version);
+        let runs = definition.plan.runs();
+        let id = (runs.saga.clone(), runs.version);
         if self.sagas.insert(id.clone(), definition).is_some() {
             self.twice = Some(id);
         }
@@ -62,15 +68,18 @@ impl NodeBuilder {
     ///
     /// # Errors
     /// [`Error::Config`] with all mistakes of the configuration, [`Error::SagaTwice`].
-    #[expect(clippy::unused_async, reason = "the store is asked")]
     pub async fn start(self) -> Result<Node, Error> {
         self.config.check()?;
         if let Some((saga, version)) = self.twice {
             let saga = saga.to_string();
             return Err(Error::SagaTwice { saga, version });
         }
-        Ok(Node(Arc::new(Inner {
+        let parts = Parts {
             config: self.config,
-        })))
+            sagas: self.sagas,
+            shared: self.shared,
+        };
+        let (engine, strings) = engine::up(parts).await?;
+        Ok(Node::new(engine, strings))
     }
 }

@@ -45,13 +45,13 @@ pub enum Ended {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output(pub(crate) Payload);
 
-/// What a drain did with the transactions that ran.
+/// What became of the transactions that ran when a node was drained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drained {
-    /// Steps that ended in time; their transactions are parked for other nodes, or at their end.
-    pub finished: usize,
-    /// Handed back while a call was under way, which is now in doubt.
+    /// Handed back to other nodes, due at once.
     pub handed_back: usize,
+    /// Calls that were dropped at the end of the grace period; they are in doubt now.
+    pub dropped_calls: usize,
     /// Left to the lease's end, because the store did not answer.
     pub abandoned: usize,
 }

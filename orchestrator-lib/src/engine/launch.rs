@@ -1,0 +1,159 @@
+//! From a claimed row to a running task, and what is told when it stopped.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use ring_core::{
+    id::{SagaName, TransactionId},
+    saga::{State, Stopped, Transaction, Unrunnable},
+    store::{Claimed, Incarnation},
+    wire::{Fact, Tx},
+};
+
+use super::{
+    Engine,
+    inflight::{Room, Slot},
+    run::{Ran, Run},
+};
+use crate::{
+    context::Here,
+    node::{Ended, Output},
+    saga::Definition,
+    telemetry::{CLAIMED, IN_FLIGHT, STOPPED},
+};
+
+/// From so many deaths on a transaction is a suspect and runs alone (`design.md` section 4).
+const SUSPECT_FROM: u32 = 2;
+
+impl Engine {
+    /// Runs what a look claimed, each in the room that was kept for it.
+    pub(super) fn launch_all(
+        self: &Arc<Self>,
+        incarnation: Incarnation,
+        rows: Vec<Claimed>,
+        room: Vec<Room>,
+        way: &'static str,
+    ) {
+        for (claimed, room) in rows.into_iter().zip(room) {
+            self.meter.count_as(CLAIMED, "way", way);
+            let definition = self.definition(&claimed.saga, claimed.version);
+            let here = Here {
+                transaction: claimed.id,
+                saga: claimed.saga.clone(),
+            };
+            let suspect = claimed.deaths >= SUSPECT_FROM;
+            let nonce = claimed.fence.nonce;
+            let slot = self.in_flight.enter(nonce, incarnation, suspect, room);
+            let plan = definition.as_ref().map(|d| Arc::clone(&d.plan));
+            let version = claimed.version;
+            let machine = Transaction::new(plan, claimed);
+            self.launch(definition, version, machine, here, slot);
+        }
+    }
+
+    pub(super) fn launch(
+        self: &Arc<Self>,
+        definition: Option<Arc<Definition>>,
+        version: u32,
+        machine: Transaction,
+        here: Here,
+        slot: Slot,
+    ) {
+        let engine = Arc::clone(self);
+        let Here { transaction, saga } = here.clone();
+        let run = Run::new(Arc::clone(self), definition, machine, here, slot);
+        self.in_flight_changed();
+        self.spawn(async move {
+            // The slot is left before anybody is told.
+            let ran = run.run().await;
+            engine.in_flight_changed();
+            engine.stopped(transaction, &saga, version, ran).await;
+        });
+    }
+
+    pub(super) fn definition(&self, saga: &SagaName, version: u32) -> Option<Arc<Definition>> {
+        self.sagas.get(&(saga.clone(), version)).cloned()
+    }
+
+    fn in_flight_changed(&self) {
+        #[expect(clippy::cast_precision_loss, reason = "a metric")]
+        self.meter.set(IN_FLIGHT, self.in_flight.running() as f64);
+    }
+
+    async fn stopped(&self, id: TransactionId, saga: &SagaName, version: u32, ran: Ran) {
+        let result = match &ran.stopped {
+            Stopped::Settled(state) => word(*state),
+            Stopped::Parked => "parked",
+            Stopped::HandedBack => "handed_back",
+            Stopped::Lost => "lost",
+            Stopped::Unrunnable(_) => "unrunnable",
+            Stopped::Refused(_) => "refused",
+        };
+        self.meter.count_as(STOPPED, "result", result);
+        tracing::debug!(%id, %saga, result, "a run stopped");
+        match ran.stopped {
+            Stopped::Settled(state) => {
+                self.waits
+                    .ended(id, ran.result.map(|r| Ended::Completed(Output(r))));
+                let reason = ran.why.unwrap_or_default();
+                self.announce_end(id, saga, version, state, reason).await;
+            }
+            Stopped::HandedBack => {
+                self.handed_back.fetch_add(1, Ordering::Relaxed);
+            }
+            Stopped::Unrunnable(Unrunnable::Mismatch(why)) => {
+                tracing::error!(%id, %saga, version, %why, "can't be run by the definition here");
+            }
+            Stopped::Refused(why) => tracing::error!(%id, %saga, %why, "the store refuses it"),
+            Stopped::Parked | Stopped::Lost | Stopped::Unrunnable(Unrunnable::Missing(_)) => {}
+        }
+    }
+
+    /// An end that a look met on its way: the row says what else is known of it.
+    pub(super) async fn announce_met(&self, id: TransactionId, state: State) {
+        let Ok(Some(shown)) = self.operator.show(id).await else {
+            return;
+        };
+        let reason = shown.error.unwrap_or_default();
+        let of = &shown.summary;
+        self.announce_end(id, &of.saga, of.version, state, reason)
+            .await;
+    }
+
+    /// Ends that a person must see are events and warnings.
+    pub(super) async fn announce_end(
+        &self,
+        transaction: TransactionId,
+        saga: &SagaName,
+        version: u32,
+        state: State,
+        reason: String,
+    ) {
+        let kind = match state {
+            State::Disabled => Fact::TxDisabled,
+            State::Terminated => Fact::TxTerminated,
+            State::Quarantined => Fact::TxQuarantined,
+            State::Running | State::Paused | State::Completed | State::Compensated => return,
+        };
+        tracing::warn!(id = %transaction, %saga, state = word(state), reason, "a person is needed");
+        let tx = Tx {
+            transaction,
+            service: self.config.service.clone(),
+            saga: saga.clone(),
+            version,
+            reason,
+        };
+        self.announcer.tell(kind(tx)).await;
+    }
+}
+
+fn word(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::Paused => "paused",
+        State::Completed => "completed",
+        State::Compensated => "compensated",
+        State::Terminated => "terminated",
+        State::Disabled => "disabled",
+        State::Quarantined => "quarantined",
+    }
+}

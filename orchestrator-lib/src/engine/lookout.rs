@@ -1,0 +1,256 @@
+//! Looking for transactions: drives the machine that decides when and for how many, claims, and
+//! launches what was claimed.
+//!
+//! Decides nothing. The machine's facts that depend on time (ranges, lease, slots) are told again
+//! whenever they changed.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use ring_core::{
+    id::TransactionId,
+    lookout::{Input, Lookout, Order},
+    machine::Machine as _,
+    saga::State,
+    store::{Backlog, Claim, Look},
+    token::Range,
+};
+use ring_shell::clock;
+use tokio::sync::{mpsc, watch};
+
+use super::{
+    Engine,
+    inflight::{Pending, Room},
+    ring::View,
+};
+use crate::telemetry::{BACKLOG, OLDEST_DUE_SECONDS, POLL_FAILURES, POLL_SECONDS};
+
+/// The longest time between two looks at what depends on time.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+type Looked = std::pin::Pin<Box<dyn Future<Output = (usize, Input)> + Send>>;
+
+/// What the machine was told last.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Facts {
+    ranges: Vec<Range>,
+    free: u32,
+    suspects: u32,
+    startable: bool,
+    draining: bool,
+}
+
+/// Drives the lookout for as long as the engine lives.
+pub(super) async fn run(
+    engine: Arc<Engine>,
+    mut view: watch::Receiver<View>,
+    health: mpsc::Sender<ring_core::orchestrator::Input>,
+) {
+    let retry_node = engine.config.retry_node;
+    let mut machine = Lookout::new(engine.timing, retry_node, clock::chance());
+    let mut lease = engine.lease.changes();
+    let mut looks: FuturesUnordered<Looked> = FuturesUnordered::new();
+    let mut told = Facts::default();
+    // Room that looks under way hold: free for the machine, which counts its looks itself.
+    let mut reserved = 0;
+    let mut input = Input::Woke;
+    let mut orders = Vec::new();
+    loop {
+        let measured = matches!(input, Input::Looked { .. } | Input::Unreachable { .. });
+        machine.handle(clock::now(), input, &mut orders);
+        for input in told.news(&engine, &view.borrow_and_update(), reserved) {
+            machine.handle(clock::now(), input, &mut orders);
+        }
+        for order in orders.drain(..) {
+            let room = engine
+                .in_flight
+                .room(usize::try_from(order.limit).unwrap_or(0));
+            reserved += room.len();
+            looks.push(Box::pin(look(Arc::clone(&engine), order, room)));
+        }
+        if measured {
+            report(&engine, &machine, &health);
+        }
+        let sleep = sleep(&machine, &view.borrow());
+        // Without a bus nobody changes the view.
+        let changes = view.has_changed().is_ok();
+        input = tokio::select! {
+            biased;
+            Some((room, input)) = looks.next() => {
+                reserved -= room;
+                input
+            }
+            _ = view.changed(), if changes => Input::Woke,
+            changed = lease.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                Input::Woke
+            }
+            () = engine.in_flight.changed() => Input::Woke,
+            () = tokio::time::sleep(sleep) => Input::Woke,
+        };
+    }
+}
+
+fn sleep(machine: &Lookout, view: &View) -> Duration {
+    let now = clock::now();
+    let wake = machine
+        .wake_at()
+        .after(now)
+        .map_or(LONGEST_SLEEP, |(d, _)| d);
+    let window = view
+        .until
+        .map_or(LONGEST_SLEEP, |until| until.since(now.wall));
+    // Past its end, a window has nothing more to say.
+    let window = if window.is_zero() {
+        LONGEST_SLEEP
+    } else {
+        window
+    };
+    wake.min(window).min(LONGEST_SLEEP)
+}
+
+impl Facts {
+    fn news(&mut self, engine: &Engine, view: &View, reserved: usize) -> Vec<Input> {
+        let now = clock::now();
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let new = Self {
+            ranges: view.claimable(now.wall).to_vec(),
+            free: count(engine.in_flight.free() + reserved),
+            suspects: count(engine.in_flight.suspects()),
+            startable: engine.lease.incarnation().is_some(),
+            draining: engine.lease.is_draining(),
+        };
+        let mut news = Vec::new();
+        if new.draining && !self.draining {
+            news.push(Input::Drained);
+        }
+        if new.suspects != self.suspects {
+            news.push(Input::Suspects(new.suspects));
+        }
+        if new.free != self.free {
+            let total = count(engine.in_flight.capacity());
+            let free = new.free;
+            news.push(Input::Slots { free, total });
+        }
+        if new.ranges != self.ranges {
+            news.push(Input::RangesChanged(new.ranges.clone()));
+        }
+        if new.startable != self.startable {
+            let startable = new.startable;
+            news.push(Input::Lease { startable });
+        }
+        *self = new;
+        news
+    }
+}
+
+/// One look; answers how much room it was given, too.
+async fn look(engine: Arc<Engine>, order: Order, room: Vec<Room>) -> (usize, Input) {
+    let given = room.len();
+    let number = order.look;
+    let nothing = Input::Looked {
+        look: number,
+        claimed: 0,
+        backlog: None,
+    };
+    let Some(incarnation) = engine.lease.incarnation() else {
+        return (given, nothing);
+    };
+    if room.is_empty() {
+        return (given, nothing);
+    }
+    let pending: Vec<Pending> = room.iter().map(|_| engine.in_flight.pending()).collect();
+    let way = way(&order.rows);
+    let claim = Claim {
+        look: order.rows,
+        nonces: pending.iter().map(Pending::nonce).collect(),
+        suspects: order.suspects,
+    };
+    let sent_at = clock::now().mono;
+    let ranges = match &claim.look {
+        Look::Due { ranges } => ranges.clone(),
+        Look::Orphans | Look::Overdue { .. } | Look::Waiting { .. } => Vec::new(),
+    };
+    let answer = engine.store.claim(incarnation, &claim).await;
+    engine
+        .meter
+        .took(POLL_SECONDS, clock::now().mono.since(sent_at));
+    match answer {
+        Ok(claims) => {
+            let claimed = u32::try_from(claims.rows.len()).unwrap_or(u32::MAX);
+            engine.launch_all(incarnation, claims.rows, room, way);
+            drop(pending);
+            engine.met(claims.disabled, claims.quarantined).await;
+            let backlog = engine.backlog(ranges).await;
+            let look = number;
+            let looked = Input::Looked {
+                look,
+                claimed,
+                backlog,
+            };
+            (given, looked)
+        }
+        Err(error) => {
+            // What it may have claimed all the same shows as strays at the next renewals.
+            engine.meter.count(POLL_FAILURES);
+            tracing::debug!(%error, way, "a look was not answered");
+            (given, Input::Unreachable { look: number })
+        }
+    }
+}
+
+impl Engine {
+    /// Ends that a look met on its way.
+    async fn met(&self, disabled: Vec<TransactionId>, quarantined: Vec<TransactionId>) {
+        for (state, ids) in [
+            (State::Disabled, disabled),
+            (State::Quarantined, quarantined),
+        ] {
+            for id in ids {
+                self.waits.ended(id, None);
+                self.announce_met(id, state).await;
+            }
+        }
+    }
+
+    /// Counted for the node's own ranges only, and no more often than heartbeats tell it.
+    async fn backlog(&self, ranges: Vec<Range>) -> Option<Backlog> {
+        let now = clock::now().mono;
+        let due = *self.backlog_due.borrow() <= now;
+        if ranges.is_empty() || !due {
+            return None;
+        }
+        self.backlog_due
+            .send_replace(now.plus(self.timing.heartbeat / 2));
+        self.store.backlog(&ranges).await.ok()
+    }
+}
+
+fn way(look: &Look) -> &'static str {
+    match look {
+        Look::Due { .. } => "due",
+        Look::Orphans => "orphans",
+        Look::Overdue { .. } => "overdue",
+        Look::Waiting { .. } => "waiting",
+    }
+}
+
+/// What heartbeats and metrics tell of the looks.
+fn report(engine: &Engine, machine: &Lookout, ring: &mpsc::Sender<ring_core::orchestrator::Input>) {
+    let health = machine.health(clock::now().mono);
+    #[expect(clippy::cast_precision_loss, reason = "a metric")]
+    engine.meter.set(BACKLOG, health.backlog as f64);
+    let oldest = Duration::from_millis(health.oldest_due_ms);
+    engine.meter.set(OLDEST_DUE_SECONDS, oldest.as_secs_f64());
+    let before = engine.polled.send_replace(Some(health));
+    match (before.is_some_and(|b| b.sick), health.sick) {
+        (false, true) => tracing::warn!("the store does not answer when it is looked into"),
+        (true, false) => tracing::info!("the store answers again"),
+        (true, true) | (false, false) => {}
+    }
+    // A full queue means that a newer measurement comes soon anyway.
+    let told = ring.try_send(ring_core::orchestrator::Input::Measured(health));
+    tracing::trace!(told = told.is_ok(), "measured");
+}

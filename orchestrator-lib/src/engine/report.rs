@@ -1,0 +1,145 @@
+//! What a person must hear of: transactions that nobody can run, or that nobody retries.
+//!
+//! Said once when it begins and once when it ends (one line a change, not one a look).
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use ring_core::{
+    id::SagaName,
+    saga::backoff,
+    store::Missing,
+    wire::{Fact, Time},
+};
+use ring_shell::clock;
+
+use super::{Engine, Life};
+use crate::telemetry::{EXECUTOR_MISSING, RETRY_NODE_MISSING};
+
+/// Pause between two looks, before jitter: a person reacts in minutes, the questions cost a few
+/// milliseconds.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Rows that nobody can run and that are pushed a minute in one look: a page.
+const PUSHED: u32 = 256;
+
+/// Owner rows of the dead are removed about once an hour.
+const FORGET_EVERY: u64 = 360;
+
+/// Looks for as long as the node lives.
+pub(super) async fn run(engine: Arc<Engine>) {
+    let seed = clock::chance();
+    let mut said = Said::default();
+    let mut count = 0;
+    loop {
+        // The first look comes soon: a missing executor is told at once.
+        let pause = if count == 0 { PAUSE / 10 } else { PAUSE };
+        tokio::time::sleep(backoff::spread(seed, count, pause)).await;
+        count += 1;
+        if *engine.life.borrow() != Life::Up {
+            return;
+        }
+        if let Err(error) = look(&engine, &mut said, count).await {
+            tracing::debug!(%error, "could not look for what is stuck");
+        }
+    }
+}
+
+/// What was said last, so that only changes are.
+#[derive(Default)]
+struct Said {
+    retry_node_missing: bool,
+    missing: BTreeMap<(SagaName, u32), u64>,
+}
+
+async fn look(engine: &Engine, said: &mut Said, count: u64) -> Result<(), crate::store::Error> {
+    let nodes = engine.store.retry_nodes().await?;
+    said.retry_node(engine, nodes.waiting && !nodes.present)
+        .await;
+    if !engine.config.retry_node {
+        return Ok(());
+    }
+    said.executors(engine, engine.store.missing().await?).await;
+    if let (Some(me), false) = (engine.lease.incarnation(), said.missing.is_empty()) {
+        let pushed = engine.store.push_missing(me, PUSHED).await?;
+        if pushed.disabled > 0 || pushed.quarantined > 0 {
+            tracing::warn!(?pushed, "transactions that nobody can run have ended");
+        }
+    }
+    if count % FORGET_EVERY == 1 {
+        let forgotten = engine.store.forget_dead().await?;
+        tracing::debug!(forgotten, "owner rows of the dead removed");
+    }
+    Ok(())
+}
+
+impl Said {
+    async fn retry_node(&mut self, engine: &Engine, missing: bool) {
+        engine
+            .meter
+            .set(RETRY_NODE_MISSING, f64::from(u8::from(missing)));
+        if missing == self.retry_node_missing {
+            return;
+        }
+        self.retry_node_missing = missing;
+        if !missing {
+            tracing::info!("a retry node is back");
+            return;
+        }
+        let service = engine.config.service.clone();
+        tracing::warn!(%service, "transactions wait and no retry node of the service lives");
+        let transactions = paused(engine).await;
+        let fact = Fact::RetryNodeMissing {
+            service,
+            transactions,
+        };
+        engine.announcer.tell(fact).await;
+    }
+
+    async fn executors(&mut self, engine: &Engine, found: Vec<Missing>) {
+        let total: u64 = found.iter().map(|m| m.transactions).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a metric")]
+        engine.meter.set(EXECUTOR_MISSING, total as f64);
+        let mut now = BTreeMap::new();
+        for one in found {
+            let id = (one.saga.clone(), one.version);
+            now.insert(id.clone(), one.transactions);
+            if !self.missing.contains_key(&id) {
+                missing(engine, one).await;
+            }
+        }
+        for (saga, version) in self.missing.keys().filter(|id| !now.contains_key(id)) {
+            tracing::info!(%saga, version, "an executor is back");
+        }
+        self.missing = now;
+    }
+}
+
+async fn missing(engine: &Engine, one: Missing) {
+    tracing::warn!(
+        saga = %one.saga,
+        version = one.version,
+        transactions = one.transactions,
+        first_expires_at = one.first_expires_at.rfc3339(),
+        "executor missing: no live retry node can run these transactions"
+    );
+    let fact = Fact::ExecutorMissing {
+        service: engine.config.service.clone(),
+        saga: one.saga,
+        version: one.version,
+        transactions: one.transactions,
+        first_expires_at: Time(one.first_expires_at),
+    };
+    engine.announcer.tell(fact).await;
+}
+
+/// How many wait, for the event; 0 when the store does not say.
+async fn paused(engine: &Engine) -> u64 {
+    let service = Some(&engine.config.service);
+    let counts = engine.operator.counts(service).await.unwrap_or_default();
+    let waits = |state| state == ring_core::saga::State::Paused;
+    counts
+        .iter()
+        .filter(|((s, _), _)| waits(*s))
+        .map(|(_, n)| *n)
+        .sum()
+}

@@ -1,0 +1,209 @@
+//! One transaction, one task: drives its machine and performs its orders.
+//!
+//! Decides nothing: the machine orders a call or a write, one at a time; here they are awaited
+//! beside the lease, the drain and the clock. A write under way is never dropped: only its answer
+//! ends it.
+
+use std::{pin::Pin, sync::Arc, time::Duration};
+
+use ring_core::{
+    machine::Machine as _,
+    saga::{Call, Ending, Hold, Input, Order, Payload, Stopped, Transaction},
+    store::{To, Write},
+};
+use ring_shell::clock;
+use tokio::sync::watch;
+
+use super::{Engine, call::Caller, inflight::Slot, lease::Fate};
+use crate::{context::Here, saga::Definition};
+
+type Answer = Pin<Box<dyn Future<Output = Input> + Send>>;
+
+/// Nothing to wait for by the clock.
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// How a run ended.
+pub(super) struct Ran {
+    pub(super) stopped: Stopped,
+    /// The result, when it completed here.
+    pub(super) result: Option<Payload>,
+    /// Why it settled, for people.
+    pub(super) why: Option<String>,
+}
+
+/// A transaction that runs here.
+pub(super) struct Run {
+    engine: Arc<Engine>,
+    definition: Option<Arc<Definition>>,
+    machine: Transaction,
+    here: Here,
+    fates: watch::Receiver<Fate>,
+    seen: Fate,
+    slot: Slot,
+    call: Option<Answer>,
+    write: Option<Answer>,
+    last: Option<To>,
+}
+
+impl Run {
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        definition: Option<Arc<Definition>>,
+        machine: Transaction,
+        here: Here,
+        slot: Slot,
+    ) -> Self {
+        let mut fates = engine.lease.fates();
+        let seen = Fate {
+            drained: false,
+            ..*fates.borrow_and_update()
+        };
+        fates.mark_changed();
+        Self {
+            engine,
+            definition,
+            machine,
+            here,
+            fates,
+            seen,
+            slot,
+            call: None,
+            write: None,
+            last: None,
+        }
+    }
+
+    /// Runs it until nothing more comes.
+    pub(super) async fn run(mut self) -> Ran {
+        let mut input = Input::Claimed;
+        let mut orders = Vec::new();
+        loop {
+            self.machine.handle(clock::now(), input, &mut orders);
+            for order in orders.drain(..) {
+                if let Some(stopped) = self.perform(order) {
+                    return self.ran(stopped);
+                }
+            }
+            self.slot.calling(self.machine.is_calling());
+            input = self.next().await;
+        }
+    }
+
+    fn perform(&mut self, order: Order) -> Option<Stopped> {
+        match order {
+            Order::Write(write) => {
+                self.last = Some(write.to.clone());
+                self.write = Some(Box::pin(written(Arc::clone(&self.engine), write)));
+            }
+            Order::Call(call) => self.call = self.calling(call),
+            Order::Abandon { .. } => self.call = None,
+            Order::Stop(stopped) => return Some(stopped),
+        }
+        None
+    }
+
+    fn calling(&self, call: Call) -> Option<Answer> {
+        // The machine calls only what a definition planned.
+        let caller = Caller {
+            definition: Arc::clone(self.definition.as_ref()?),
+            here: self.here.clone(),
+            input: self.machine.input().clone(),
+            shared: self.engine.shared.clone(),
+        };
+        let engine = Arc::clone(&self.engine);
+        Some(Box::pin(async move {
+            if engine.lease.may_start().await {
+                caller.make(call).await
+            } else {
+                let by = Hold::Lease;
+                Input::Held {
+                    call: call.call,
+                    by,
+                }
+            }
+        }))
+    }
+
+    /// The next fact: the lease's and the drain's come first.
+    async fn next(&mut self) -> Input {
+        loop {
+            let sleep = match self.machine.wake_at().after(clock::now()) {
+                Some((sleep, _)) => sleep,
+                None => NEVER,
+            };
+            tokio::select! {
+                biased;
+                changed = self.fates.changed() => {
+                    if changed.is_err() {
+                        // The engine is gone, and soon this task is.
+                        return Input::Died;
+                    }
+                    if let Some(input) = self.fate() {
+                        return input;
+                    }
+                }
+                input = answer(&mut self.write) => return input,
+                input = answer(&mut self.call) => return input,
+                () = tokio::time::sleep(sleep) => return Input::Woke,
+            }
+        }
+    }
+
+    fn fate(&mut self) -> Option<Input> {
+        let now = *self.fates.borrow_and_update();
+        let before = std::mem::replace(&mut self.seen, now);
+        if now.dead >= Some(self.slot.incarnation()) {
+            Some(Input::Died)
+        } else if now.drained && !before.drained {
+            // A drain and ended calls can come together: the second is seen at the next look.
+            self.seen.calls_ended = before.calls_ended;
+            self.fates.mark_changed();
+            Some(Input::Drained)
+        } else if now.calls_ended != before.calls_ended {
+            Some(Input::CallsEnded)
+        } else {
+            None
+        }
+    }
+
+    fn ran(self, stopped: Stopped) -> Ran {
+        let (result, why) = match self.last {
+            Some(To::Settle { ending, why }) => {
+                let result = match ending {
+                    Ending::Completed(result) => Some(result),
+                    Ending::Compensated | Ending::Terminated | Ending::Disabled => None,
+                };
+                (result, why.map(|why| why.as_str().to_owned()))
+            }
+            Some(To::Next(_) | To::Park { .. } | To::HandBack { .. }) | None => (None, None),
+        };
+        Ran {
+            stopped,
+            result,
+            why,
+        }
+    }
+}
+
+async fn written(engine: Arc<Engine>, write: Write) -> Input {
+    let number = write.number;
+    match engine.store.write(write).await {
+        Ok(answer) => Input::Written { number, answer },
+        Err(error) => {
+            tracing::debug!(%error, "a write was not answered");
+            Input::Unreachable { number }
+        }
+    }
+}
+
+/// The answer, once; while there is nothing to be answered, never.
+async fn answer(pending: &mut Option<Answer>) -> Input {
+    match pending {
+        Some(answer) => {
+            let input = answer.await;
+            *pending = None;
+            input
+        }
+        None => std::future::pending().await,
+    }
+}

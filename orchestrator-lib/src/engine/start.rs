@@ -1,0 +1,158 @@
+//! Starting a transaction: stored and claimed in one write, so that it runs here at once.
+//!
+//! Without room or lease it is stored unowned and due: whoever owns its token takes it.
+
+use std::{sync::Arc, time::Duration};
+
+use ring_core::{
+    id::{RegionCode, TransactionId},
+    saga::{Payload, Transaction},
+    store::{Incarnation, Start, Started as Stored},
+};
+use ring_shell::{clock, token::token_of};
+
+use super::{Engine, Life, inflight::Room};
+use crate::{Error, MAX_KEY_BYTES, Started, context::Here, saga::Definition, telemetry::STARTED};
+
+/// How long a node that retries nothing waits for room and a lease before it refuses: what it
+/// can't run itself may find nobody else.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Engine {
+    pub(crate) async fn start(
+        self: &Arc<Self>,
+        definition: &Arc<Definition>,
+        key: String,
+        input: Payload,
+    ) -> Result<Started, Error> {
+        let answer = self.try_start(definition, key, input).await;
+        let result = match &answer {
+            Ok(started) if started.is_new => "new",
+            Ok(_) => "same",
+            Err(Error::InProgress { .. } | Error::NotTaking(_) | Error::Store(_)) => "busy",
+            Err(_) => "refused",
+        };
+        self.meter.count_as(STARTED, "result", result);
+        answer
+    }
+
+    async fn try_start(
+        self: &Arc<Self>,
+        definition: &Arc<Definition>,
+        key: String,
+        input: Payload,
+    ) -> Result<Started, Error> {
+        self.check(definition, &key)?;
+        let claim = self.right_to_claim().await?;
+        let pending = claim.as_ref().map(|_| self.in_flight.pending());
+        let start = self.row(definition, key, input, pending.as_ref().map(|p| p.nonce()));
+        let incarnation = claim.as_ref().map(|(of, _)| *of);
+        let mut stored = self.store.start(incarnation, start.clone()).await?;
+        if stored == Stored::NoLease {
+            // Declared dead at this moment: whoever lives runs it.
+            let unowned = Start {
+                claim: None,
+                ..start.clone()
+            };
+            stored = self.store.start(None, unowned).await?;
+        }
+        let (id, is_new) = match stored {
+            Stored::New(fence) => {
+                if let (Some(fence), Some((incarnation, room))) = (fence, claim) {
+                    let nonce = fence.nonce;
+                    let slot = self.in_flight.enter(nonce, incarnation, false, room);
+                    let plan = Arc::clone(&definition.plan);
+                    let machine = Transaction::started(plan, &start, fence, clock::now());
+                    let here = Here {
+                        transaction: start.id,
+                        saga: start.saga.clone(),
+                    };
+                    let definition = Some(Arc::clone(definition));
+                    self.launch(definition, start.version, machine, here, slot);
+                }
+                (start.id, true)
+            }
+            Stored::Same(id) => (id, false),
+            Stored::Different(by) => return Err(Error::KeyUsed { key: start.key, by }),
+            Stored::InProgress => return Err(Error::InProgress { key: start.key }),
+            Stored::NoLease => return Err(Error::NotTaking("it has no lease".into())),
+            Stored::Invalid(why) => return Err(Error::Invalid(why.as_str().to_owned())),
+        };
+        drop(pending);
+        Ok(Started { id, is_new })
+    }
+
+    fn check(&self, definition: &Definition, key: &str) -> Result<(), Error> {
+        if *self.life.borrow() != Life::Up {
+            return Err(Error::NotTaking("it leaves".into()));
+        }
+        if key.is_empty() || key.len() > MAX_KEY_BYTES || key.contains('\0') {
+            return Err(Error::Key { bytes: key.len() });
+        }
+        let runs = definition.plan.runs();
+        let here = self.definition(&runs.saga, runs.version);
+        if here.is_some_and(|here| here.plan.runs() == runs) {
+            return Ok(());
+        }
+        let known: Vec<String> = self
+            .sagas
+            .keys()
+            .map(|(s, v)| format!("{s} v{v}"))
+            .collect();
+        Err(Error::UnknownSaga {
+            saga: runs.saga.to_string(),
+            version: runs.version,
+            known: if known.is_empty() {
+                "none".into()
+            } else {
+                known.join(", ")
+            },
+        })
+    }
+
+    /// Room and lease for running it here; none when a retry node, perhaps this one, takes it.
+    async fn right_to_claim(&self) -> Result<Option<(Incarnation, Room)>, Error> {
+        let now = self.in_flight.room(1).pop();
+        if let (Some(of), Some(room)) = (self.lease.incarnation(), now) {
+            return Ok(Some((of, room)));
+        }
+        if self.config.retry_node {
+            return Ok(None);
+        }
+        let both = async {
+            let room = self.in_flight.wait_for_room().await?;
+            let mut changes = self.lease.changes();
+            while self.lease.incarnation().is_none() {
+                changes.changed().await.ok()?;
+            }
+            Some((self.lease.incarnation()?, room))
+        };
+        match tokio::time::timeout(PATIENCE, both).await {
+            Ok(Some(right)) => Ok(Some(right)),
+            Ok(None) | Err(_) => Err(Error::NotTaking(self.unready().join("; "))),
+        }
+    }
+
+    fn row(
+        &self,
+        definition: &Definition,
+        key: String,
+        input: Payload,
+        claim: Option<ring_core::id::Nonce>,
+    ) -> Start {
+        let runs = definition.plan.runs();
+        let code = RegionCode::new(self.config.region_code).unwrap_or_default();
+        let id = TransactionId::compose(clock::now().wall, code, clock::chance());
+        Start {
+            id,
+            token: token_of(id),
+            saga: runs.saga.clone(),
+            version: runs.version,
+            digest: runs.digest.clone(),
+            key,
+            input,
+            lifetime: definition.lifetime,
+            claim,
+        }
+    }
+}

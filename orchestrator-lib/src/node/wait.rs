@@ -1,0 +1,91 @@
+//! Waiting for an end: told at once when it comes here, looked up with a growing pause otherwise.
+
+use std::time::Duration;
+
+use ring_core::{
+    id::TransactionId,
+    saga::{Attempt, Direction, Entry, Payload, State},
+};
+
+use crate::{Ended, Error, Output, engine::Engine, store::Outcome};
+
+/// Most sagas end within this, and then need no look into the store.
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
+
+/// How late an end elsewhere is seen at most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) async fn wait(
+    engine: &Engine,
+    id: TransactionId,
+    within: Duration,
+) -> Result<Ended, Error> {
+    let mut last = Err(Error::NoTransaction(id));
+    let found = tokio::time::timeout(within, until_ended(engine, id, &mut last)).await;
+    match (found, last) {
+        (Ok(ended), _) => ended,
+        (Err(_), Ok(state)) => Err(Error::NotEnded { id, state }),
+        (Err(_), Err(error)) => Err(error),
+    }
+}
+
+/// Ends with the end, or when there is none to wait for; `last` holds what was seen meanwhile.
+async fn until_ended(
+    engine: &Engine,
+    id: TransactionId,
+    last: &mut Result<State, Error>,
+) -> Result<Ended, Error> {
+    let mut wait = engine.wait(id);
+    let mut pause = FIRST_PAUSE;
+    loop {
+        if let Ok(Some(ended)) = tokio::time::timeout(pause, wait.ended()).await {
+            return Ok(ended);
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        match engine.store.outcomes(&[id]).await.map(|mut all| all.pop()) {
+            Ok(None) => return Err(Error::NoTransaction(id)),
+            Ok(Some(outcome)) => {
+                *last = Ok(outcome.state);
+                if let Some(ended) = ended(engine, outcome).await {
+                    return Ok(ended);
+                }
+            }
+            Err(error) => *last = Err(error.into()),
+        }
+    }
+}
+
+async fn ended(engine: &Engine, outcome: Outcome) -> Option<Ended> {
+    let (id, said) = (outcome.id, outcome.error.unwrap_or_default());
+    Some(match outcome.state {
+        State::Running | State::Paused => return None,
+        State::Completed => {
+            let result = outcome.result.unwrap_or_else(Payload::null);
+            Ended::Completed(Output(result))
+        }
+        State::Compensated => {
+            let reason = refusal(engine, id).await.unwrap_or(said);
+            Ended::Compensated { reason }
+        }
+        State::Terminated => Ended::Terminated { reason: said },
+        State::Disabled => Ended::Disabled { reason: said },
+        State::Quarantined => Ended::Quarantined { reason: said },
+    })
+}
+
+/// What refused a transaction that was undone: the record of its last action says so.
+async fn refusal(engine: &Engine, id: TransactionId) -> Option<String> {
+    let shown = engine.operator.show(id).await.ok().flatten()?;
+    let forward = |e: &&Entry| e.position.direction == Direction::Forward;
+    let last = shown
+        .log
+        .iter()
+        .filter(forward)
+        .max_by_key(|e| e.position.seq)?;
+    match &last.attempt {
+        Attempt::Refused { error, .. } | Attempt::Paused { error, .. } => {
+            Some(format!("{}: {error}", last.step))
+        }
+        Attempt::Done(_) | Attempt::Skipped => None,
+    }
+}
