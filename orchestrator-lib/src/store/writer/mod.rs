@@ -6,8 +6,11 @@
 //! holds is tried again alone; after a lost answer the same batch is sent again, and what was
 //! committed answers "already".
 
+mod finish;
+
 use std::{
     collections::{BTreeSet, VecDeque},
+    pin::Pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -15,13 +18,12 @@ use std::{
     time::Duration,
 };
 
-use ring_core::{
-    saga::Text,
-    store::{Incarnation, Start, Started, Write, Written},
-};
+use futures_util::FutureExt;
+use ring_core::store::{Incarnation, Start, Started, Write, Written};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
+    time::{Sleep, sleep},
 };
 use tokio_postgres::Row;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +32,7 @@ use super::{
     batch::{self, MAX_BYTES, MAX_ROWS},
     connect::Link,
     error::{Error, Reason},
-    lock, sql,
+    lock,
     start::{self, Place, Request},
 };
 
@@ -50,9 +52,6 @@ const HELD_PAUSE: Duration = Duration::from_millis(10);
 
 /// Tries of a held row, [`HELD_PAUSE`] apart: about two seconds, a third of a lease.
 const HELD_TRIES: u32 = 200;
-
-/// Tries of a start whose key another session stored or purged at that moment.
-const START_TRIES: u32 = 3;
 
 /// Hands jobs to the task.
 #[derive(Debug)]
@@ -89,6 +88,8 @@ struct Task {
     queue: VecDeque<Job>,
     /// Writes of rows that somebody else holds.
     held: Vec<Asked<Write, Written>>,
+    /// Until they are tried again.
+    pause: Pin<Box<Sleep>>,
 }
 
 type Rows = Result<Vec<Row>, Error>;
@@ -103,6 +104,7 @@ impl Writer {
             unconfirmed,
             queue: VecDeque::new(),
             held: Vec::new(),
+            pause: Box::pin(sleep(Duration::ZERO)),
         };
         let task = tokio::spawn(task.run(arriving, closing.clone()));
         Self {
@@ -165,10 +167,10 @@ impl Task {
                     job = arriving.recv() => match job {
                         Some(job) => self.queue.push_back(job),
                         None if idle => return,
-                        None => tokio::time::sleep(HELD_PAUSE).await,
+                        None => {}
                     },
                     () = closing.cancelled(), if !arriving.is_closed() => arriving.close(),
-                    () = tokio::time::sleep(HELD_PAUSE), if !idle => {}
+                    () = self.pause.as_mut(), if !idle => {}
                 }
             }
             while self.queue.len() < QUEUE
@@ -177,8 +179,9 @@ impl Task {
                 self.queue.push_back(job);
             }
             let batch = self.take();
+            let nothing_else = batch.is_empty();
             self.commit(batch).await;
-            self.retry_held().await;
+            self.retry_held(nothing_else).await;
         }
     }
 
@@ -218,7 +221,7 @@ impl Task {
 
     /// Sends a batch until its fate is known, and answers everybody.
     async fn commit(&mut self, batch: Batch) {
-        if batch.writes.is_empty() && batch.starts.is_empty() {
+        if batch.is_empty() {
             return;
         }
         match self.send(&batch).await {
@@ -229,8 +232,8 @@ impl Task {
             Err(error) => {
                 tracing::warn!(%error, rows = batch.writes.len() + batch.starts.len(),
                     "a batch's fate is unknown");
-                fail(batch.writes, &error);
-                fail(batch.starts, &error);
+                finish::fail(batch.writes, &error);
+                finish::fail(batch.starts, &error);
             }
         }
     }
@@ -253,7 +256,7 @@ impl Task {
                         return Err(error);
                     };
                     metrics::counter!("ringsaga_commit_ambiguous_total").increment(1);
-                    tokio::time::sleep(*pause).await;
+                    sleep(*pause).await;
                 }
                 answer => return answer,
             }
@@ -283,161 +286,17 @@ impl Task {
         asked.await
     }
 
-    async fn finish_writes(&mut self, writes: Vec<Asked<Write, Written>>, rows: Rows) {
-        let questions: Vec<&Write> = writes.iter().map(|a| &a.question).collect();
-        let answers = rows.and_then(|rows| batch::read(&questions, &rows));
-        match answers {
-            Ok(mut answers) => {
-                if let Err(error) = self.find_busy(&questions, &mut answers).await {
-                    return fail(writes, &error);
-                }
-                for asked in writes {
-                    let id = asked.question.id;
-                    if answers.busy.contains(&id) {
-                        self.held.push(asked);
-                    } else {
-                        let written = answers.written.remove(&id);
-                        asked.reply(Ok(written.unwrap_or(Written::Lost)));
-                    }
-                }
-            }
-            Err(error) if error.refused_data() => self.halve_writes(writes, &error).await,
-            Err(error) if error.is_conflict() => self.held.extend(writes),
-            Err(error) => fail(writes, &error),
-        }
-    }
-
-    /// Rows without an answer either don't exist or are held by somebody else.
-    async fn find_busy(
-        &self,
-        questions: &[&Write],
-        answers: &mut batch::Answers,
-    ) -> Result<(), Error> {
-        let silent = questions.iter().map(|w| w.id);
-        let silent: Vec<_> = silent
-            .filter(|id| !answers.written.contains_key(id))
-            .map(|id| id.0)
-            .collect();
-        if silent.is_empty() {
-            return Ok(());
-        }
-        let asked = self.link.call("look for held rows", async |s| {
-            s.rows(sql::PRESENT, &[&silent]).await
-        });
-        for row in asked.await? {
-            let id = super::row::get(&row, "id")?;
-            answers.busy.insert(ring_core::id::TransactionId(id));
-        }
-        Ok(())
-    }
-
-    /// Finds the row whose data can't be stored without failing its neighbours.
-    async fn halve_writes(&mut self, mut writes: Vec<Asked<Write, Written>>, error: &Error) {
-        if writes.len() == 1 {
-            for asked in writes {
-                asked.reply(Ok(Written::Invalid(said(error))));
-            }
+    /// Tries rows that somebody else held, each alone, when their pause is over; waits for that
+    /// only when there is nothing else to do.
+    async fn retry_held(&mut self, nothing_else: bool) {
+        if self.held.is_empty() {
             return;
         }
-        let second = writes.split_off(writes.len() / 2);
-        for writes in [writes, second] {
-            let batch = Batch {
-                writes,
-                starts: Vec::new(),
-            };
-            Box::pin(self.commit(batch)).await;
-        }
-    }
-
-    async fn finish_starts(&mut self, starts: Vec<Asked<Request, Started>>, rows: Rows) {
-        match rows {
-            Ok(rows) => self.answer_starts(starts, &rows).await,
-            Err(error) if error.refused_data() || error.is_conflict() => {
-                self.start_alone(starts, &error).await;
-            }
-            Err(error) => fail(starts, &error),
-        }
-    }
-
-    async fn answer_starts(&mut self, starts: Vec<Asked<Request, Started>>, rows: &[Row]) {
-        let stored: Result<BTreeSet<i64>, Error> =
-            rows.iter().map(|row| super::row::get(row, "n")).collect();
-        let stored = match stored {
-            Ok(stored) => stored,
-            Err(error) => return fail(starts, &error),
-        };
-        let mut known = Vec::new();
-        for (n, asked) in (1_i64..).zip(starts) {
-            if stored.contains(&n) {
-                let answer = start::stored(&asked.question);
-                asked.reply(Ok(answer));
-            } else {
-                known.push(asked);
-            }
-        }
-        if known.is_empty() {
+        if nothing_else {
+            self.pause.as_mut().await;
+        } else if self.pause.as_mut().now_or_never().is_none() {
             return;
         }
-        let mut answers = match self.find_starts(&known).await {
-            Ok(answers) => answers,
-            Err(error) => return fail(known, &error),
-        };
-        let mut again = Vec::new();
-        for (asked, answer) in known.into_iter().zip(answers.drain(..)) {
-            match answer {
-                Some(answer) => asked.reply(Ok(answer)),
-                None if asked.question.start.claim.is_some() => {
-                    asked.reply(Ok(Started::NoLease));
-                }
-                None => again.push(asked),
-            }
-        }
-        if !again.is_empty() {
-            let gone = Error::conflict("start a transaction", "its key came and went");
-            self.start_alone(again, &gone).await;
-        }
-    }
-
-    /// What the keys of starts that stored nothing belong to; `None` where there is no such key.
-    async fn find_starts(
-        &self,
-        starts: &[Asked<Request, Started>],
-    ) -> Result<Vec<Option<Started>>, Error> {
-        let requests: Vec<&Request> = starts.iter().map(|a| &a.question).collect();
-        let asked = self.link.call("read a started transaction", async |s| {
-            start::ask(s, &self.place, &requests).await
-        });
-        let mut answers: Vec<Option<Started>> = requests.iter().map(|_| None).collect();
-        for row in &asked.await? {
-            let (n, answer) = start::found(row, &requests)?;
-            answers[n] = Some(answer);
-        }
-        Ok(answers)
-    }
-
-    /// One bad or contested start must not fail its neighbours: each is sent by itself.
-    async fn start_alone(&mut self, starts: Vec<Asked<Request, Started>>, error: &Error) {
-        let alone = starts.len() == 1;
-        for mut asked in starts {
-            if alone && error.refused_data() {
-                asked.reply(Ok(Started::Invalid(said(error))));
-            } else if alone && error.lock_limit() {
-                asked.reply(Ok(Started::InProgress));
-            } else if asked.tries >= START_TRIES {
-                asked.reply(Err(error.clone()));
-            } else {
-                asked.tries += 1;
-                let batch = Batch {
-                    writes: Vec::new(),
-                    starts: vec![asked],
-                };
-                Box::pin(self.commit(batch)).await;
-            }
-        }
-    }
-
-    /// Tries rows that somebody else held, each alone.
-    async fn retry_held(&mut self) {
         for mut asked in std::mem::take(&mut self.held) {
             if asked.tries >= HELD_TRIES {
                 let held = Error::conflict("write", "the row was held by another session");
@@ -451,9 +310,7 @@ impl Task {
             };
             self.commit(batch).await;
         }
-        if !self.held.is_empty() {
-            tokio::time::sleep(HELD_PAUSE).await;
-        }
+        self.pause = Box::pin(sleep(HELD_PAUSE));
     }
 }
 
@@ -473,16 +330,14 @@ impl<Q, A> Asked<Q, A> {
 }
 
 impl Batch {
+    fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.starts.is_empty()
+    }
+
     /// Claiming starts of one batch have one owner.
     fn suits(&self, request: &Request) -> bool {
         let owner = self.starts.iter().find_map(|asked| asked.question.owner);
         owner.is_none() || request.owner.is_none() || owner == request.owner
-    }
-}
-
-fn fail<Q, A>(waiting: Vec<Asked<Q, A>>, error: &Error) {
-    for asked in waiting {
-        asked.reply(Err(error.clone()));
     }
 }
 
@@ -493,9 +348,4 @@ fn harmless(rows: Result<Vec<Row>, tokio_postgres::Error>) -> Result<Rows, tokio
         Err(error) => Ok(Err(Error::classify("write", error).0)),
         Ok(rows) => Ok(Ok(rows)),
     }
-}
-
-fn said(error: &Error) -> Text {
-    let cause = std::error::Error::source(error).map(ToString::to_string);
-    Text::new(&cause.unwrap_or_else(|| error.to_string()))
 }
