@@ -229,7 +229,6 @@ impl TransactionId {
     #[must_use]
     pub fn region_code(self) -> Option<RegionCode> {
         let (high, _) = self.0.as_u64_pair();
-        #[expect(clippy::cast_possible_truncation, reason = "masked to 12 bits")]
         let code = (high & 0x0fff) as u16;
         (self.0.get_version_num() == 8).then_some(RegionCode(code))
     }

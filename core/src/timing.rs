@@ -246,10 +246,12 @@ mod tests {
 
     #[test]
     fn every_broken_rule_is_reported_at_once() {
-        let mut t = Timing::default();
-        t.lead = Duration::from_secs(59);
-        t.heartbeat = Duration::from_secs(30);
-        t.owner_lease = Duration::from_secs(1);
+        let t = Timing {
+            lead: Duration::from_secs(59),
+            heartbeat: Duration::from_secs(30),
+            owner_lease: Duration::from_secs(1),
+            ..Timing::default()
+        };
         assert_eq!(t.errors().len(), 4, "{:?}", t.errors());
     }
 
