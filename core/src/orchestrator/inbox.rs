@@ -114,9 +114,6 @@ impl Inbox {
 
     /// What the grants for this window cover together, sorted and merged.
     pub(super) fn ranges(&self, n: WindowNo) -> Vec<Range> {
-        if n < self.floor {
-            return Vec::new();
-        }
         let of = |(_, window): &(NodeId, WindowNo)| *window == n;
         let mut ranges: Vec<Range> = self
             .held

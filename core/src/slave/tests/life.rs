@@ -104,10 +104,15 @@ fn a_former_leaders_answer_is_none() {
     let (mut it, ask) = Bench::joined();
     it.answer(ask, Ok(heard(6, it.now, vec![])));
     let (ask, _) = it.master_beat();
-    let theirs = dressed(grant(&who("s-1", 2), 11, Range::RING));
-    it.answer(ask, Ok(heard(5, it.now, vec![theirs])));
-    assert_eq!(windows(it.slave.grants(it.now)), [].into());
+    let measured = it.slave.clock_offset_ms();
+    let elsewhen = Now {
+        wall: crate::time::Wall(0),
+        ..it.now
+    };
+    it.answer(ask, Ok(heard(5, elsewhen, vec![])));
+    assert_eq!(it.slave.clock_offset_ms(), measured);
     assert_eq!(it.slave.dropped().lower_term, 1);
+    assert_eq!(it.slave.status(it.now).term, Some(term(6)));
 }
 
 #[test]
@@ -232,6 +237,13 @@ fn who_could_hear_nobody_expires_nobody() {
     it.pass(60_000);
     it.tell(Told::Connected);
     it.pass(1_000);
+    assert_eq!(refused(&it.beat("a", 10)), None);
+}
+
+#[test]
+fn who_was_suspended_expires_nobody() {
+    let mut it = Bench::with(&["a"]);
+    it.pass(600_000);
     assert_eq!(refused(&it.beat("a", 10)), None);
 }
 
