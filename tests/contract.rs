@@ -15,7 +15,7 @@ fn examples() -> Vec<Value> {
     let mut found = Vec::new();
     let mut rest = CONTRACT;
     while let Some((_, tail)) = rest.split_once("```json\n") {
-        let (text, tail) = tail.split_once("```").unwrap();
+        let (text, tail) = tail.split_once("```").expect("a closed block");
         found.push(serde_json::from_str(text).unwrap_or_else(|e| panic!("{e} in {text}")));
         rest = tail;
     }
@@ -25,7 +25,7 @@ fn examples() -> Vec<Value> {
 
 /// Reads an example as one of the types and writes it again; `None` when it is of no type.
 fn round_trip(example: &Value) -> Option<Value> {
-    let bytes = serde_json::to_vec(example).unwrap();
+    let bytes = serde_json::to_vec(example).expect("JSON");
     let back = if let Ok(m) = decode::<Publication>(&bytes) {
         encode(&m)
     } else if let Ok(m) = decode::<Event>(&bytes) {
@@ -35,7 +35,7 @@ fn round_trip(example: &Value) -> Option<Value> {
     } else {
         encode(&decode::<Answer>(&bytes).ok()?)
     };
-    Some(serde_json::from_slice(&back.unwrap()).unwrap())
+    Some(serde_json::from_slice(&back.expect("a message")).expect("JSON"))
 }
 
 #[test]
@@ -57,8 +57,14 @@ fn every_event_kind_has_its_subject_in_the_contract() {
 #[test]
 fn every_subject_named_in_the_contract_is_parsed_by_the_code() {
     let mut seen = 0;
-    for word in CONTRACT.split('`').filter(|w| w.starts_with("ring.eu-1.c1.")) {
-        assert!(Subject::parse(word).is_some(), "{word} is not a subject of the code");
+    for word in CONTRACT
+        .split('`')
+        .filter(|w| w.starts_with("ring.eu-1.c1."))
+    {
+        assert!(
+            Subject::parse(word).is_some(),
+            "{word} is not a subject of the code"
+        );
         seen += 1;
     }
     assert!(seen > 25, "only {seen} subjects were found");
@@ -83,12 +89,30 @@ fn every_endpoint_is_named_in_the_contract() {
 
 #[test]
 fn every_kind_of_question_and_answer_has_an_example() {
-    let kinds: BTreeSet<String> =
-        examples().iter().map(|e| e["kind"].as_str().unwrap().to_owned()).collect();
+    let kinds: BTreeSet<String> = examples()
+        .iter()
+        .map(|e| e["kind"].as_str().unwrap().to_owned())
+        .collect();
     for kind in [
-        "register", "confirm", "slave-beat", "orchestrator-beat", "leave", "window", "assign",
-        "status", "registered", "confirmed", "heard", "grants", "left", "assigned", "master",
-        "slave", "refused", "grant", "probe",
+        "register",
+        "confirm",
+        "slave-beat",
+        "orchestrator-beat",
+        "leave",
+        "window",
+        "assign",
+        "status",
+        "registered",
+        "confirmed",
+        "heard",
+        "grants",
+        "left",
+        "assigned",
+        "master",
+        "slave",
+        "refused",
+        "grant",
+        "probe",
     ] {
         assert!(kinds.contains(kind), "{kind} has no example");
     }
@@ -108,6 +132,9 @@ fn every_refusal_is_named_in_the_contract() {
     ] {
         let name = serde_json::to_value(refusal).unwrap();
         let name = name.as_str().unwrap();
-        assert!(CONTRACT.contains(&format!("`{name}`")), "{name} is not described");
+        assert!(
+            CONTRACT.contains(&format!("`{name}`")),
+            "{name} is not described"
+        );
     }
 }

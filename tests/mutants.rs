@@ -1,0 +1,29 @@
+//! The mutation gate: every planted defect is noticed within few universes, so the invariants see
+//! what they say they see (`reliability.md` E.5).
+
+use harness::{batch, mutants::Mutant};
+
+/// Every mutant must be noticed within so many universes.
+const SEEDS: u64 = 400;
+
+fn noticed(mutant: Mutant) -> Option<(u64, String)> {
+    batch::run(0..SEEDS, Some(mutant), 1)
+        .failures
+        .into_iter()
+        .next()
+}
+
+#[test]
+fn every_planted_defect_is_noticed() {
+    let mut missed = Vec::new();
+    for mutant in Mutant::ALL {
+        match noticed(mutant) {
+            Some((seed, story)) => {
+                let story: String = story.chars().take(160).collect();
+                println!("{mutant:?}: seed {seed} {story}");
+            }
+            None => missed.push(mutant),
+        }
+    }
+    assert_eq!(missed, [], "not noticed within {SEEDS} universes");
+}
