@@ -59,7 +59,17 @@ pub struct Lookout {
     /// Looks under way: their limits are spoken for.
     open: BTreeMap<u32, Open>,
     looks: u32,
+    /// What the answer being handled took: gone, though the slots told don't say so yet.
+    taken: Taken,
     pulse: Pulse,
+}
+
+/// Forgotten when the answer is handled: slots and suspects are facts of the node, told again
+/// when they change, and counting along here would drift from them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Taken {
+    rows: u32,
+    suspect: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +116,7 @@ impl Lookout {
             due: Due::default(),
             open: BTreeMap::new(),
             looks: 0,
+            taken: Taken::default(),
             pulse: Pulse::default(),
         }
     }
@@ -124,7 +135,9 @@ impl Lookout {
     /// Slots that no look under way has spoken for.
     fn spare(&self) -> u32 {
         let spoken: u32 = self.open.values().map(|o| o.limit).sum();
-        self.free.saturating_sub(spoken)
+        self.free
+            .saturating_sub(spoken)
+            .saturating_sub(self.taken.rows)
     }
 
     /// The safety net's part.
@@ -217,7 +230,7 @@ impl Lookout {
 
     /// One look for one suspect a sweep, over the branches in turn, while none runs here.
     fn suspect(&mut self, out: &mut Vec<Order>) {
-        if self.suspects > 0 || self.is_open(Kind::Suspect) {
+        if self.suspects > 0 || self.taken.suspect || self.is_open(Kind::Suspect) {
             return;
         }
         let by = self.timing.overdue_after;
@@ -261,11 +274,10 @@ impl Lookout {
         let Some(open) = self.open.remove(&look) else {
             return;
         };
-        self.free = self.free.saturating_sub(claimed);
-        if open.kind == Kind::Suspect {
-            // The node tells how many of them are suspects; until then it counts as one.
-            self.suspects = self.suspects.max(claimed);
-        }
+        self.taken = Taken {
+            rows: claimed,
+            suspect: open.kind == Kind::Suspect && claimed > 0,
+        };
         self.pulse.answered(now, open.kind == Kind::Due, backlog);
         let full = claimed >= open.limit;
         match open.kind {
@@ -333,6 +345,7 @@ impl Machine for Lookout {
             Input::Woke => {}
         }
         self.act(now, out);
+        self.taken = Taken::default();
     }
 
     fn wake_at(&self) -> Wake {

@@ -12,15 +12,16 @@ use crate::{
 pub enum Input {
     /// The ranges that may be polled now; none outside a window's guards.
     RangesChanged(Vec<Range>),
-    /// How many more transactions can start now, of how many in all; a claimed row is told by
-    /// [`Input::Looked`] first and then counts as taken here.
+    /// How many more transactions can start now, of how many in all. To be told when it differs
+    /// from what was told last: after [`Input::Looked`] before anything else, if rows were claimed.
+    /// Slots held for looks under way count as free.
     Slots {
         /// Now.
         free: u32,
         /// In all.
         total: u32,
     },
-    /// How many suspects run here.
+    /// How many suspects run here; to be told like the slots.
     Suspects(u32),
     /// These targets work again: rows that wait for them may be taken.
     TargetsWork(Vec<String>),

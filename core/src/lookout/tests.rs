@@ -128,6 +128,7 @@ fn no_more_is_claimed_than_can_start() {
     assert_eq!(first[0].limit, 4);
     assert_eq!(b.check(1_500, Input::Woke), [], "all slots are spoken for");
     assert_eq!(b.looked(1_600, &first[0], 4), []);
+    assert_eq!(b.check(1_600, Input::Slots { free: 0, total: 4 }), []);
     assert_eq!(b.0.wake_at(), Wake::NEVER);
     let got = b.check(1_700, Input::Slots { free: 1, total: 4 });
     assert_eq!(got.iter().map(|o| o.limit).sum::<u32>(), 1);
@@ -230,6 +231,7 @@ fn suspects_are_taken_one_at_a_time() {
     let mut seen = Vec::new();
     for at in (1_000..30_000).step_by(500) {
         seen.extend(suspects(b.settled(at, |o| u32::from(o.suspects))));
+        b.check(at, Input::Suspects(u32::from(!seen.is_empty())));
     }
     assert_eq!(seen, [1], "while it runs, no other");
     b.check(30_000, Input::Suspects(0));
@@ -341,6 +343,31 @@ fn an_answer_that_comes_twice_counts_once() {
     let mut b = Bench::ready(4);
     let first = b.ranges(100);
     b.looked(110, &first[0], 2);
-    b.looked(111, &first[0], 2);
-    assert_eq!(b.0.free, 2);
+    let before = b.0.clone();
+    b.looked(110, &first[0], 2);
+    assert_eq!(b.0, before);
+}
+
+#[test]
+fn slots_that_are_free_again_before_they_are_told_are_not_lost() {
+    let mut b = Bench::ready(1);
+    let first = b.ranges(100);
+    assert_eq!(
+        b.looked(110, &first[0], 1),
+        [],
+        "not before the slots are told"
+    );
+    // The row ended meanwhile: as many slots are free as were told last, so nothing is told.
+    assert_eq!(polls(&b.check(111, Input::Woke)).len(), 1);
+}
+
+#[test]
+fn a_look_for_suspects_that_found_others_is_no_suspect() {
+    let mut b = Bench::ready(4);
+    let mut looks = 0;
+    for at in (1_000..20_000).step_by(500) {
+        let orders = b.settled(at, |o| u32::from(o.suspects));
+        looks += orders.iter().filter(|o| o.suspects).count();
+    }
+    assert!(looks > 4, "{looks}");
 }

@@ -81,6 +81,7 @@ mod tests {
             (2, 2_000),
             (3, 4_000),
             (11, 900_000),
+            (65, 900_000),
             (u32::MAX, 900_000),
         ] {
             let got = pause(7, attempt, SECOND, QUARTER, FLOOR);
