@@ -1,0 +1,109 @@
+//! Master and slave inside the service's own process, for a service that wants no other ones.
+//!
+//! They are the libraries that `ringsaga master` and `ringsaga slave` run, on the same
+//! configuration. With `redis.url` several instances' masters stand by for each other; without it
+//! this must be the only one.
+
+use ring_core::{machine::End, master::Balance, wire::Role};
+use ring_master::registry::Address;
+use ring_shell::{
+    clock,
+    config::{Common, Settings},
+};
+use secrecy::SecretString;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::Config as Service;
+use crate::Process;
+
+/// Both roles' configurations.
+#[derive(Clone, Debug)]
+pub(super) struct Config {
+    master: ring_master::Config,
+    slave: ring_slave::Config,
+}
+
+/// Both roles, running, or none.
+pub(super) struct Coordinators {
+    stop: CancellationToken,
+    master: Option<JoinHandle<Result<End, ring_master::Error>>>,
+    slave: Option<JoinHandle<Result<End, ring_slave::Error>>>,
+}
+
+impl Config {
+    /// Asks for `embedded` and, with it, `redis.url`. All roles use the service's NATS user, which
+    /// needs the rights of all three.
+    pub(super) fn ask(s: &mut Settings, common: Option<&Common>) -> Option<Self> {
+        let embedded = s.or("embedded", false);
+        let redis: Option<SecretString> = s.maybe("redis.url");
+        let redis = match (embedded, redis) {
+            (true, Some(url)) => match Address::new(&url) {
+                Ok(address) => Some(address),
+                Err(error) => {
+                    s.mistake("redis.url", &error.to_string());
+                    None
+                }
+            },
+            (false, Some(_)) => {
+                s.mistake(
+                    "redis.url",
+                    "is not used here: only an embedded master needs it",
+                );
+                None
+            }
+            (_, None) => None,
+        };
+        let common = common.filter(|_| embedded)?;
+        let role = |role| Common {
+            role,
+            // The service's own pages show the process.
+            listen: None,
+            ..common.clone()
+        };
+        let master = role(Role::Master);
+        Some(Self {
+            master: ring_master::Config {
+                bus: master.bus(clock::boot()),
+                timing: master.timing,
+                balance: Balance::Weighted,
+                redis,
+                listen: None,
+                numbers: None,
+                grace: master.grace,
+            },
+            slave: role(Role::Slave).into(),
+        })
+    }
+}
+
+impl Coordinators {
+    /// Starts them when they are configured.
+    pub(super) fn start(config: &Service, process: &Process) -> Self {
+        let stop = process.shutdown.child_token();
+        let Some(Config { master, slave }) = config.embedded.clone() else {
+            return Self {
+                stop,
+                master: None,
+                slave: None,
+            };
+        };
+        Self {
+            master: Some(tokio::spawn(ring_master::run(master, stop.clone()))),
+            slave: Some(tokio::spawn(ring_slave::run(slave, stop.clone()))),
+            stop,
+        }
+    }
+
+    /// Asks them to leave and waits for it.
+    pub(super) async fn left(self) -> anyhow::Result<()> {
+        self.stop.cancel();
+        if let Some(slave) = self.slave {
+            slave.await??;
+        }
+        if let Some(master) = self.master {
+            master.await??;
+        }
+        Ok(())
+    }
+}

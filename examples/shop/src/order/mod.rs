@@ -1,0 +1,83 @@
+//! The order service: takes orders over HTTP and runs each as a transaction of one saga.
+//!
+//! Links the saga library; several instances share the work, whichever of them dies. Read
+//! [`saga`] first.
+
+pub mod client;
+mod config;
+mod embedded;
+mod http;
+pub mod saga;
+
+use std::sync::{Arc, OnceLock};
+
+use orchestrator_lib::{Node, Saga};
+use ring_shell::{
+    BUILD,
+    health::{self, Pages},
+};
+
+pub use self::config::Config;
+use self::{client::Participants, embedded::Coordinators};
+use crate::{Process, serve, wire::Order};
+
+/// What a request needs; the node comes when the database has answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Shop {
+    node: Arc<OnceLock<Node>>,
+    saga: Saga<Order>,
+}
+
+/// Runs the service until it is asked to end, or a newer process has its id.
+pub(crate) async fn run(config: Config, process: Process) -> anyhow::Result<()> {
+    let shop = Shop {
+        node: Arc::default(),
+        saga: saga::place_order(&config.patience)?,
+    };
+    let listener = serve::bind(config.listen).await?;
+    let ready = shop.clone();
+    let pages = health::router(Pages {
+        ready: Arc::new(move || ready.unready()),
+        numbers: Some(process.numbers.clone()),
+        name: "shop-order",
+        version: BUILD,
+    });
+    let pages = pages.merge(http::routes(shop.clone()));
+    let work = async {
+        let coordinators = Coordinators::start(&config, &process);
+        let ended = work(&config, &shop, &process).await;
+        coordinators.left().await?;
+        ended
+    };
+    serve::during(listener, pages, work).await
+}
+
+async fn work(config: &Config, shop: &Shop, process: &Process) -> anyhow::Result<()> {
+    let node = Node::builder(config.node.clone())
+        .saga(shop.saga.clone())
+        .provide(Participants::new(config)?)
+        .start();
+    let Some(node) = process.shutdown.run_until_cancelled(node).await else {
+        return Ok(()); // asked to end before the database answered
+    };
+    let node = node?;
+    // Nobody else sets it.
+    drop(shop.node.set(node.clone()));
+    tokio::select! {
+        () = process.shutdown.cancelled() => {
+            let left = node.drain().await;
+            tracing::info!(?left, "drained");
+            Ok(())
+        }
+        ended = node.ended() => Ok(ended?),
+    }
+}
+
+impl Shop {
+    fn unready(&self) -> Vec<String> {
+        match self.node.get() {
+            Some(node) => node.ready(),
+            None => vec!["the node is starting: the database has not answered yet".to_owned()],
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Switches that make a participant fail on purpose: down, slow, or one charge held back.
+//!
+//! Only for trying out what sagas do about it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    http::{StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use serde::{Deserialize, Serialize};
+
+/// Seconds after which a caller may ask again while the service is down.
+const RETRY_AFTER: &str = "1";
+
+/// How the service behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "mode", rename_all = "lowercase")]
+pub enum Mode {
+    /// As it should.
+    #[default]
+    Up,
+    /// Every call is answered 503, nothing is applied.
+    Down,
+    /// Every call waits first.
+    Slow {
+        /// How long, in milliseconds.
+        ms: u64,
+    },
+}
+
+/// Holds back the next charge of an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    /// Which order's.
+    pub order_id: String,
+    /// How long, in milliseconds.
+    pub ms: u64,
+}
+
+/// The switches. They are not stored: a restarted service is up.
+#[derive(Debug, Default)]
+pub struct Faults {
+    state: Mutex<Switches>,
+}
+
+#[derive(Debug, Default)]
+struct Switches {
+    mode: Mode,
+    holds: BTreeMap<String, Duration>,
+    /// Orders with a charge on its way: their next ones are declined.
+    held: BTreeSet<String>,
+}
+
+/// What becomes of a charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Booked at once.
+    Now,
+    /// Accepted, and booked after this time, whether its caller still waits or not.
+    Later(Duration),
+    /// Declined: the order's first charge is on its way.
+    Declined,
+}
+
+impl Faults {
+    /// How it behaves now.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.with(|state| state.mode)
+    }
+
+    /// Changes it.
+    pub fn switch(&self, mode: Mode) {
+        tracing::info!(?mode, "switched");
+        self.with(|state| state.mode = mode);
+    }
+
+    /// Holds back the next charge of an order; until it is booked, others are declined.
+    pub fn hold(&self, hold: Hold) {
+        let time = Duration::from_millis(hold.ms);
+        self.with(|state| state.holds.insert(hold.order_id, time));
+    }
+
+    pub(super) fn fate(&self, order_id: &str) -> Fate {
+        self.with(|state| {
+            if let Some(time) = state.holds.remove(order_id) {
+                state.held.insert(order_id.to_owned());
+                Fate::Later(time)
+            } else if state.held.contains(order_id) {
+                Fate::Declined
+            } else {
+                Fate::Now
+            }
+        })
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Switches) -> T) -> T {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Takes the order of a hold.
+pub(super) async fn hold(State(faults): State<Arc<Faults>>, Json(hold): Json<Hold>) -> StatusCode {
+    faults.hold(hold);
+    StatusCode::NO_CONTENT
+}
+
+/// Stands before every call of the business.
+pub(super) async fn switched(
+    State(faults): State<Arc<Faults>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match faults.mode() {
+        Mode::Up => {}
+        Mode::Down => {
+            let soon = [(header::RETRY_AFTER, RETRY_AFTER)];
+            return (StatusCode::SERVICE_UNAVAILABLE, soon, "down\n").into_response();
+        }
+        Mode::Slow { ms } => tokio::time::sleep(Duration::from_millis(ms)).await,
+    }
+    next.run(request).await
+}
