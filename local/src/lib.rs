@@ -31,6 +31,7 @@ pub use database::TestDatabase;
 pub use dev::{Companions, Outcome, dev};
 pub use error::{Error, HookError, Missing};
 pub use nats::{Nats, Role};
+pub use ports::free as free_ports;
 pub use postgres::{Durability, Postgres};
 pub use process::{Process, Program};
 pub use redis::Redis;

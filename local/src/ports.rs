@@ -15,8 +15,11 @@ const COUNT: u16 = 17_000;
 /// A start on ports that were free a moment ago fails rarely; five in a row mean another reason.
 pub(crate) const TRIES: usize = 5;
 
-/// Distinct loopback ports on which nobody listens now.
-pub(crate) fn free(count: usize) -> Result<Vec<u16>, Error> {
+/// Distinct loopback ports on which nobody listens now, for servers of a caller's own.
+///
+/// # Errors
+/// When the kernel gives no random bytes.
+pub fn free(count: usize) -> Result<Vec<u16>, Error> {
     // All stay bound until the last is found, so that they differ.
     let mut held = Vec::with_capacity(count);
     while held.len() < count {
