@@ -7,15 +7,19 @@ use std::{fmt, process::ExitCode};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// What was checked does not hold, or the work could not be done.
-    Failed = 1,
+    Failed,
     /// The command line makes no sense.
-    Usage = 2,
+    Usage,
     /// What was asked for does not exist.
-    NotFound = 3,
+    NotFound,
     /// A server can't be reached, or nobody answers.
-    NotReachable = 4,
-    /// The other side said no.
-    Refused = 5,
+    NotReachable,
+    /// The configuration can't be used.
+    Config,
+    /// A newer process has this id.
+    Superseded,
+    /// What a command that we ran exited with.
+    Passed(u8),
 }
 
 /// An error that knows its exit code.
@@ -26,6 +30,18 @@ pub(crate) struct Ended {
 }
 
 impl Exit {
+    fn number(self) -> u8 {
+        match self {
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::NotReachable => 4,
+            Self::Config => 64,
+            Self::Superseded => 78,
+            Self::Passed(code) => code,
+        }
+    }
+
     /// An error with this code and a sentence that says what to do.
     pub(crate) fn because(self, message: impl Into<String>) -> anyhow::Error {
         anyhow::Error::new(Ended {
@@ -55,7 +71,7 @@ pub(crate) fn code(end: anyhow::Result<()>) -> ExitCode {
     let exit = error
         .downcast_ref::<Ended>()
         .map_or(Exit::Failed, |ended| ended.exit);
-    ExitCode::from(exit as u8)
+    ExitCode::from(exit.number())
 }
 
 fn broken_pipe(error: &anyhow::Error) -> bool {

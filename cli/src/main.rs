@@ -5,18 +5,29 @@ mod args;
 mod exit;
 mod output;
 mod ring;
+mod run;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
+use args::{Args, Command, ConfigCommand, Ring, Role};
+
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = Args::parse();
     let end = match args.command {
-        args::Command::Ring(command) => ring::run(command, args.output.json),
-        args::Command::Token(ids) => ring::token::run(&ids, args.output.json),
-        args::Command::Split(split) => ring::split::run(&split, args.output.json),
-        args::Command::Owner(owner) => ring::run(args::Ring::Owner(owner), args.output.json),
+        Command::Master(sourced) => run::run(Role::Master, &sourced),
+        Command::Slave(sourced) => run::run(Role::Slave, &sourced),
+        Command::Coordinator(sourced) => run::run(Role::Coordinator, &sourced),
+        Command::Dev(dev) => run::dev::run(&dev),
+        Command::Config(ConfigCommand::Check { role, sourced }) => run::check(role, &sourced),
+        Command::Config(ConfigCommand::Print { role, sourced }) => {
+            run::print(role, &sourced, args.output.json)
+        }
+        Command::Ring(command) => ring::run(command, args.output.json),
+        Command::Token(ids) => ring::token::run(&ids, args.output.json),
+        Command::Split(split) => ring::split::run(&split, args.output.json),
+        Command::Owner(owner) => ring::run(Ring::Owner(owner), args.output.json),
     };
     exit::code(end)
 }

@@ -1,45 +1,11 @@
-//! The command line, declared.
+//! The `ring` commands, declared.
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Subcommand};
 use ring_core::{
     id::{Cluster, Region, Service},
     token::Range,
 };
 use uuid::Uuid;
-
-/// Sagas on NATS, Redis and Postgres, retried by whoever is alive.
-#[derive(Debug, Parser)]
-#[command(name = "ringsaga", version, about, propagate_version = true)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    pub(crate) output: Output,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-/// How results are printed.
-#[derive(Clone, Copy, Debug, ClapArgs)]
-pub(crate) struct Output {
-    /// Print JSON, one object a line, instead of tables
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// The ring, seen from outside
-    #[command(subcommand)]
-    Ring(Ring),
-    /// The token and slot of transaction ids
-    #[command(hide = true)]
-    Token(Ids),
-    /// How a range is cut
-    #[command(hide = true)]
-    Split(Split),
-    /// Who looks after a transaction now
-    #[command(hide = true)]
-    Owner(Owner),
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ring {

@@ -1,0 +1,56 @@
+//! The command line, declared.
+
+mod ring;
+mod role;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+
+pub(crate) use self::{
+    ring::{Audit, Bus, Ids, Owner, Ring, Seen, Split, Watch, transaction},
+    role::{ConfigCommand, Dev, Role, Sourced},
+};
+
+/// Sagas on NATS, Redis and Postgres, retried by whoever is alive.
+#[derive(Debug, Parser)]
+#[command(name = "ringsaga", version, about, propagate_version = true)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) output: Output,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct Output {
+    /// Print JSON, one object a line, instead of tables
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a master: it cuts the ring among slaves (NATS, Redis)
+    Master(Sourced),
+    /// Run a slave: it cuts its slice among its orchestrators (NATS)
+    Slave(Sourced),
+    /// Run master, slave or both, by index: one manifest for a StatefulSet
+    Coordinator(Sourced),
+    /// Start servers, masters and slaves on this machine, around a command or until Ctrl-C
+    Dev(Dev),
+    /// The ring, seen from outside
+    #[command(subcommand)]
+    Ring(Ring),
+    /// Check or print a role's configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// The token and slot of transaction ids
+    #[command(hide = true)]
+    Token(Ids),
+    /// How a range is cut
+    #[command(hide = true)]
+    Split(Split),
+    /// Who looks after a transaction now
+    #[command(hide = true)]
+    Owner(Owner),
+}
