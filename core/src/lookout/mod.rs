@@ -363,3 +363,6 @@ impl Machine for Lookout {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod generated;

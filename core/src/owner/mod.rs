@@ -381,3 +381,6 @@ impl Machine for Owner {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod generated;
