@@ -111,12 +111,7 @@ impl Bus {
             }
             Op::Serve(endpoints) => self.serve(endpoints).await,
             Op::Withdraw(endpoints) => self.withdraw(&endpoints).await,
-            Op::Reconnect => {
-                tracing::warn!("no answers on this connection: leaving it for another server");
-                if self.link.is_up() && self.client.force_reconnect().await.is_err() {
-                    tracing::warn!("the connection is closed");
-                }
-            }
+            Op::Reconnect => self.leave_server().await,
         }
     }
 
@@ -146,6 +141,7 @@ impl Bus {
 
     /// The last step of leaving: withdraws everything, sends what is buffered, says goodbye.
     pub async fn close(mut self) {
+        self.link.closing();
         for stop in self.listening.values() {
             stop.cancel();
         }
@@ -169,6 +165,16 @@ impl Bus {
             closed = closed.is_ok(),
             "bus closed"
         );
+    }
+
+    async fn leave_server(&self) {
+        if !self.link.is_worn() {
+            return;
+        }
+        tracing::warn!("no answers on this NATS connection: leaving it for another server");
+        if self.client.force_reconnect().await.is_err() {
+            tracing::warn!("the NATS connection is closed");
+        }
     }
 
     async fn publish<T: Serialize>(&self, place: Place, body: &T) {

@@ -135,10 +135,13 @@ impl Node {
         answer
     }
 
-    /// Waits until what was ordered so far has reached the server.
+    /// Waits until the server has seen what was ordered so far: it answers on the same connection,
+    /// in order, that nobody listens there.
     async fn settled(&self) {
-        let flushed = tokio::time::timeout(LIMIT, self.bus.client().flush());
-        flushed.await.unwrap().unwrap();
+        let nobody = "ring.none.none.event.none";
+        let answer = self.bus.client().request(nobody, "".into()).await;
+        let kind = answer.unwrap_err().kind();
+        assert_eq!(kind, async_nats::RequestErrorKind::NoResponders);
     }
 }
 

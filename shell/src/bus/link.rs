@@ -1,25 +1,41 @@
 //! Whether the connection is up, and what its events mean: one log line a change, one count each.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use async_nats::{Client, Event, ServerError};
-use ring_core::{bus::Told, wire};
+use ring_core::{bus::Told, time::Mono, wire};
 use tokio::sync::{mpsc, watch};
 
 use crate::{
+    clock,
     tasks::Spawner,
     telemetry::{BUS_CONNECTED, BUS_ERRORS, BUS_RECONNECTS, Meter},
 };
 
-/// How long a new connection may take for its first round trip.
-const ROUND_TRIP: Duration = Duration::from_secs(2);
+/// How long the client may take to work through a new connection.
+const SETTLING: Duration = Duration::from_secs(2);
 
 /// While NATS is not there, it is said again after this.
 const REMINDER: Duration = Duration::from_secs(30);
 
+/// Of server errors at most one is logged in this time; all are counted.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// A connection younger than this is not left for want of answers: while nobody leads there are
+/// none on any server.
+const NEW: Duration = Duration::from_secs(5);
+
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     state: Arc<watch::Sender<State>>,
+    /// When a server error may be logged again, on the clock for time limits.
+    quiet_until: Arc<AtomicU64>,
     meter: Meter,
 }
 
@@ -28,6 +44,10 @@ struct State {
     up: bool,
     /// Counts connections, so that a change too short to be seen is still told.
     ups: u64,
+    /// When this connection came up.
+    since: Mono,
+    /// Its end is wanted.
+    closing: bool,
     closed: bool,
     unusable: Option<String>,
 }
@@ -37,12 +57,24 @@ impl Link {
         meter.set(BUS_CONNECTED, 0.0);
         Self {
             state: Arc::new(watch::Sender::new(State::default())),
+            quiet_until: Arc::default(),
             meter,
         }
     }
 
     pub(super) fn is_up(&self) -> bool {
         self.state.borrow().up
+    }
+
+    /// Whether the connection is up and no longer new: a new one has been chosen just now.
+    pub(super) fn is_worn(&self) -> bool {
+        let state = self.state.borrow();
+        state.up && clock::now().mono.since(state.since) >= NEW
+    }
+
+    /// From now on the connection's end is wanted.
+    pub(super) fn closing(&self) {
+        self.state.send_modify(|state| state.closing = true);
     }
 
     pub(super) fn unusable(&self) -> Option<String> {
@@ -75,6 +107,7 @@ impl Link {
             Event::Connected => self.state.send_modify(|state| {
                 state.up = true;
                 state.ups += 1;
+                state.since = clock::now().mono;
             }),
             Event::Disconnected => self.state.send_modify(|state| state.up = false),
             Event::Closed => self.state.send_modify(|state| {
@@ -96,29 +129,38 @@ impl Link {
     }
 
     fn server_error(&self, error: &ServerError) {
-        match error {
+        let (reason, says) = match error {
             ServerError::AuthorizationViolation => {
-                self.error("authorization");
-                tracing::error!("NATS refuses the credentials");
+                ("authorization", "NATS refuses the credentials")
             }
-            ServerError::SlowConsumer(_) => self.error("slow_consumer"),
+            ServerError::SlowConsumer(_) => ("slow_consumer", "NATS finds this reader slow"),
+            // Only here are refused subscriptions and publishes heard of.
             ServerError::Other(text) if text.to_ascii_lowercase().contains("permissions") => {
-                // Only here are refused subscriptions and publishes heard of.
-                self.error("permission");
-                tracing::error!(error = text, "NATS permissions forbid this");
+                ("permission", "NATS permissions forbid this")
             }
-            ServerError::Other(text) => {
-                self.error("other");
-                tracing::warn!(error = text, "NATS server error");
-            }
+            ServerError::Other(_) => ("other", "NATS server error"),
+        };
+        self.error(reason);
+        if self.may_log() {
+            tracing::error!(%error, "{says}");
         }
+    }
+
+    fn may_log(&self) -> bool {
+        let now = clock::now().mono;
+        let until = self.quiet_until.load(Ordering::Relaxed);
+        let may = now.0 >= until;
+        if may {
+            self.quiet_until.store(now.plus(QUIET).0, Ordering::Relaxed);
+        }
+        may
     }
 
     fn error(&self, reason: &'static str) {
         self.meter.count_as(BUS_ERRORS, "reason", reason);
     }
 
-    /// Tells the machine of every change, once the connection is proved by a round trip.
+    /// Tells the machine of every change, once the client has subscribed again on the connection.
     pub(super) fn watch(&self, tasks: &Spawner, client: Client, told: mpsc::Sender<Told>) {
         let link = self.clone();
         tasks.spawn(async move {
@@ -134,7 +176,7 @@ impl Link {
                     drop(told.send(Told::Disconnected).await);
                     was_up = false;
                 }
-                if state.up && !was_up && link.proved(&client).await {
+                if state.up && !was_up && link.settled(&client).await {
                     link.say_up(&client, ups > 0);
                     drop(told.send(Told::Connected).await);
                     (was_up, ups) = (true, state.ups);
@@ -150,9 +192,9 @@ impl Link {
     }
 
     // The client's own numbers are right only after it has worked through the new connection.
-    async fn proved(&self, client: &Client) -> bool {
-        let trip = tokio::time::timeout(ROUND_TRIP, client.flush()).await;
-        if !matches!(trip, Ok(Ok(()))) {
+    async fn settled(&self, client: &Client) -> bool {
+        let settled = tokio::time::timeout(SETTLING, client.flush()).await;
+        if !matches!(settled, Ok(Ok(()))) {
             // Gone again, or stuck: the pings will tell.
             tokio::time::sleep(Duration::from_millis(10)).await;
             return false;
@@ -185,6 +227,9 @@ impl Link {
 
     fn say_down(&self) {
         self.meter.set(BUS_CONNECTED, 0.0);
+        if self.state.borrow().closing {
+            return;
+        }
         tracing::warn!("NATS connection lost; publishes are dropped until it is back");
     }
 }
