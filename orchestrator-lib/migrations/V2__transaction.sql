@@ -45,22 +45,25 @@ create table ringsaga.transaction (
     autovacuum_analyze_scale_factor = 0.02);
 
 -- One index a branch of the claim, each of its own; a branch with OR would use none of them.
+-- "slot >= 0" and "definition > 0" are always true. They name the index: a statement that says the
+-- one can't use an index that asks for the other, and without statistics (a fresh table) the
+-- planner would otherwise take a wrong one and read every parked row.
 create index transaction_due on ringsaga.transaction
     (region, cluster, service, slot, due_at)
-    where state = 'paused' and waiting_on is null;
+    where state = 'paused' and waiting_on is null and slot >= 0;
 create index transaction_owned on ringsaga.transaction (owner, slot)
     where state = 'running';
 create index transaction_waiting on ringsaga.transaction
     (region, cluster, service, waiting_on, slot, due_at)
-    where state = 'paused' and waiting_on is not null;
+    where state = 'paused' and waiting_on is not null and slot >= 0;
 -- The sweeper asks for each definition it can run, so that rows of others never stand in its way.
 create index transaction_overdue on ringsaga.transaction
     (region, cluster, service, definition, due_at)
-    where state = 'paused' and waiting_on is null;
+    where state = 'paused' and waiting_on is null and definition > 0;
 -- Probes: rows that wait for a target and whose backoff has passed.
 create index transaction_probe on ringsaga.transaction
     (region, cluster, service, definition, due_at)
-    where state = 'paused' and waiting_on is not null;
+    where state = 'paused' and waiting_on is not null and definition > 0;
 -- What people look for: the unfortunate ones, newest first by id.
 create index transaction_unsettled on ringsaga.transaction (region, cluster, service, state, id)
     where state in ('terminated', 'disabled', 'quarantined');

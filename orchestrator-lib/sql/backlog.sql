@@ -12,7 +12,7 @@ from slots cross join lateral (
     select count(*) as rows, min(found.due_at) as oldest
     from (
         select t.due_at from ringsaga.transaction t
-        where t.region = $1 and t.cluster = $2 and t.service = $3 and t.slot = slots.slot
+        where t.region = $1 and t.cluster = $2 and t.service = $3 and t.slot = slots.slot and t.slot >= 0
             and t.state = 'paused' and t.waiting_on is null
             and t.due_at <= statement_timestamp()
             and t.token between slots.lo and slots.hi

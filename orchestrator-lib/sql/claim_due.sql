@@ -2,8 +2,9 @@
 -- One index probe a slot; the exact tokens count at the edge slots. statement_timestamp() is
 -- stable, so it bounds the index scan; clock_timestamp() would make every parked row be read.
 -- The locking query repeats what can change: READ COMMITTED re-checks only its own predicate, so
--- without that a row claimed in between would be claimed twice. What outlived its lifetime is
--- disabled on the spot.
+-- without that a row claimed in between would be claimed twice. It must go by id alone: "is not
+-- distinct from" is a comparison that no index serves. What outlived its lifetime is disabled on
+-- the spot.
 -- $1 owner, $2 region, $3 cluster, $4 service, $5 definitions, $6 nonces, $7 suspects allowed,
 -- $8 first tokens, $9 last tokens
 with me as materialized (
@@ -22,18 +23,23 @@ slots as materialized (
         r.lo, r.hi
     from unnest($8::bigint[], $9::bigint[]) as r(lo, hi)
 ),
+-- Tokens are spread evenly, so a few of the oldest of each slot are the oldest of all: reading as
+-- many as are wanted from every slot would cost slots times that.
+share as materialized (
+    select greatest(8, 4 * cardinality($6::uuid[]) / greatest(1, count(*))) as most from slots
+),
 candidate as materialized (
     select due.id
     from slots cross join lateral (
         select t.id, t.due_at from ringsaga.transaction t
-        where t.region = $2 and t.cluster = $3 and t.service = $4 and t.slot = slots.slot
+        where t.region = $2 and t.cluster = $3 and t.service = $4 and t.slot = slots.slot and t.slot >= 0
             and t.state = 'paused' and t.waiting_on is null
             and t.due_at <= statement_timestamp()
             and t.token between slots.lo and slots.hi
             and t.definition = any($5::integer[])
             and (t.deaths < 2 or (select allowed from alone))
         order by t.due_at
-        limit cardinality($6::uuid[])
+        limit (select most from share)
     ) due
     where exists (select from me)
     order by due.due_at
@@ -44,7 +50,8 @@ locked as materialized (
         case when t.expires_at <= statement_timestamp() then 'disabled' else 'running' end as becomes
     from ringsaga.transaction t
     where t.id = any(array(select id from candidate))
-        and t.region = $2 and t.cluster = $3 and t.service = $4
+        and t.region is not distinct from $2 and t.cluster is not distinct from $3
+        and t.service is not distinct from $4
         and t.state = 'paused' and t.waiting_on is null
         and t.due_at <= statement_timestamp()
         and t.definition = any($5::integer[])

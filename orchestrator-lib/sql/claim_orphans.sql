@@ -16,35 +16,49 @@ alone as materialized (
         where t.owner = $1 and t.state = 'running' and t.deaths >= 2
     ) as allowed
 ),
+dead as materialized (
+    select o.incarnation, o.suspect from ringsaga.owner o
+    where o.region = $2 and o.cluster = $3 and o.service = $4 and o.dead_at is not null
+),
 candidate as materialized (
     select orphan.id
-    from ringsaga.owner o cross join lateral (
+    from dead cross join lateral (
         select t.id from ringsaga.transaction t
-        where t.owner = o.incarnation and t.state = 'running'
+        where t.owner = dead.incarnation and t.state = 'running'
             and t.region = $2 and t.cluster = $3 and t.service = $4
             and t.definition = any($5::integer[])
         order by t.slot
         limit 4 * cardinality($6::uuid[])
     ) orphan
-    where o.region = $2 and o.cluster = $3 and o.service = $4 and o.dead_at is not null
-        and exists (select from me)
+    where exists (select from me)
     limit 4 * cardinality($6::uuid[])
 ),
-judged as materialized (
-    select t.id, t.expires_at, t.progressed_at,
-        t.deaths + case when t.deaths < 2 or o.suspect = t.id then 1 else 0 end as deaths
+held as materialized (
+    select t.id, t.expires_at, t.progressed_at, t.owner, t.deaths
     from ringsaga.transaction t
-        join ringsaga.owner o on o.incarnation = t.owner and o.dead_at is not null
     where t.id = any(array(select id from candidate))
-        and t.region = $2 and t.cluster = $3 and t.service = $4
+        and t.region is not distinct from $2 and t.cluster is not distinct from $3
+        and t.service is not distinct from $4
         and t.state = 'running'
+        -- The dead never come back, so a list of them can't be out of date; "+ 0" because the rows
+        -- must be found by id and not by owner.
+        and t.owner + 0 = any(array(select incarnation from dead))
         and t.definition = any($5::integer[])
         and (t.deaths < 1 or (select allowed from alone)
             or t.expires_at <= statement_timestamp()
-            or (o.suspect = t.id and t.deaths + 1 >= $8::integer))
+            or (t.deaths + 1 >= $8::integer
+                and t.id = any(array(select suspect from dead where suspect is not null))))
     order by t.id
     limit cardinality($6::uuid[])
-    for update of t skip locked
+    for update skip locked
+),
+judged as materialized (
+    select held.id, held.expires_at, held.progressed_at,
+        held.deaths + case
+            when held.deaths < 2 then 1
+            when held.id = (select suspect from dead where incarnation = held.owner) then 1
+            else 0 end as deaths
+    from held
 ),
 locked as materialized (
     select id, true as doubt, deaths, progressed_at as place,

@@ -35,7 +35,7 @@ overdue as materialized (
     from wanted cross join lateral (
         select t.id, t.due_at from ringsaga.transaction t
         where t.region = $2 and t.cluster = $3 and t.service = $4
-            and t.definition = wanted.definition
+            and t.definition = wanted.definition and t.definition > 0
             and t.state = 'paused' and t.waiting_on is null
             and t.due_at <= wanted.before
             and (t.deaths < 2 or (select allowed from alone))
@@ -51,7 +51,7 @@ probe as materialized (
     from wanted cross join lateral (
         select t.id, t.due_at from ringsaga.transaction t
         where t.region = $2 and t.cluster = $3 and t.service = $4
-            and t.definition = wanted.definition
+            and t.definition = wanted.definition and t.definition > 0
             and t.state = 'paused' and t.waiting_on is not null
             and t.due_at <= statement_timestamp()
             and (t.deaths < 2 or (select allowed from alone))
@@ -70,7 +70,8 @@ locked as materialized (
         case when t.expires_at <= statement_timestamp() then 'disabled' else 'running' end as becomes
     from ringsaga.transaction t
     where t.id = any(array(select id from candidate))
-        and t.region = $2 and t.cluster = $3 and t.service = $4
+        and t.region is not distinct from $2 and t.cluster is not distinct from $3
+        and t.service is not distinct from $4
         and t.state = 'paused'
         and t.due_at <= statement_timestamp()
         and t.definition = any($5::integer[])

@@ -18,17 +18,22 @@ slots as materialized (
         r.lo, r.hi
     from unnest($8::bigint[], $9::bigint[]) as r(lo, hi)
 ),
+-- Tokens are spread evenly, so a few of the oldest of each slot are the oldest of all: reading as
+-- many as are wanted from every slot would cost slots times that.
+share as materialized (
+    select greatest(8, 4 * cardinality($6::uuid[]) / greatest(1, count(*))) as most from slots
+),
 candidate as materialized (
     select waiting.id
     from slots cross join lateral (
         select t.id, t.due_at from ringsaga.transaction t
-        where t.region = $2 and t.cluster = $3 and t.service = $4 and t.slot = slots.slot
+        where t.region = $2 and t.cluster = $3 and t.service = $4 and t.slot = slots.slot and t.slot >= 0
             and t.state = 'paused' and t.waiting_on = $10
             and t.token between slots.lo and slots.hi
             and t.definition = any($5::integer[])
             and (t.deaths < 2 or (select allowed from alone))
         order by t.due_at
-        limit cardinality($6::uuid[])
+        limit (select most from share)
     ) waiting
     where exists (select from me)
     order by waiting.due_at
@@ -39,8 +44,9 @@ locked as materialized (
         case when t.expires_at <= statement_timestamp() then 'disabled' else 'running' end as becomes
     from ringsaga.transaction t
     where t.id = any(array(select id from candidate))
-        and t.region = $2 and t.cluster = $3 and t.service = $4
-        and t.state = 'paused' and t.waiting_on = $10
+        and t.region is not distinct from $2 and t.cluster is not distinct from $3
+        and t.service is not distinct from $4
+        and t.state = 'paused' and t.waiting_on is not distinct from $10
         and t.definition = any($5::integer[])
         and (t.deaths < 2 or (select allowed from alone))
     order by t.id

@@ -15,11 +15,16 @@ lost as materialized (
     select d.id from ringsaga.definition d
     where not d.id = any(array(select definition from able)) and exists (select from me)
 ),
+dead as materialized (
+    select o.incarnation, o.suspect from ringsaga.owner o
+    where o.region = $2 and o.cluster = $3 and o.service = $4 and o.dead_at is not null
+),
 candidate as materialized (
     select due.id
     from lost cross join lateral (
         select t.id from ringsaga.transaction t
         where t.region = $2 and t.cluster = $3 and t.service = $4 and t.definition = lost.id
+            and t.definition > 0
             and t.state = 'paused' and t.waiting_on is null
             and t.due_at <= statement_timestamp()
         order by t.due_at
@@ -30,6 +35,7 @@ candidate as materialized (
     from lost cross join lateral (
         select t.id from ringsaga.transaction t
         where t.region = $2 and t.cluster = $3 and t.service = $4 and t.definition = lost.id
+            and t.definition > 0
             and t.state = 'paused' and t.waiting_on is not null
             and t.due_at <= statement_timestamp()
         order by t.due_at
@@ -37,28 +43,33 @@ candidate as materialized (
     ) due
     union all
     select orphan.id
-    from ringsaga.owner o cross join lateral (
+    from dead cross join lateral (
         select t.id from ringsaga.transaction t
-        where t.owner = o.incarnation and t.state = 'running'
+        where t.owner = dead.incarnation and t.state = 'running'
             and t.definition = any(array(select id from lost))
         limit $5::bigint
     ) orphan
-    where o.region = $2 and o.cluster = $3 and o.service = $4 and o.dead_at is not null
 ),
-locked as materialized (
-    select t.id, t.state, t.expires_at <= statement_timestamp() as expired,
-        t.deaths + case when t.state = 'running' and (t.deaths < 2 or o.suspect = t.id)
-            then 1 else 0 end as deaths
+held as materialized (
+    select t.id, t.state, t.owner, t.deaths, t.expires_at <= statement_timestamp() as expired
     from ringsaga.transaction t
-        left join ringsaga.owner o on o.incarnation = t.owner
     where t.id = any(array(select id from candidate))
-        and t.region = $2 and t.cluster = $3 and t.service = $4
+        and t.region is not distinct from $2 and t.cluster is not distinct from $3
+        and t.service is not distinct from $4
         and t.definition = any(array(select id from lost))
         and ((t.state = 'paused' and t.due_at <= statement_timestamp())
-            or (t.state = 'running' and o.dead_at is not null))
+            or (t.state = 'running' and t.owner + 0 = any(array(select incarnation from dead))))
     order by t.id
     limit $5::bigint
-    for update of t skip locked
+    for update skip locked
+),
+locked as materialized (
+    select held.id, held.state, held.expired, held.deaths + case
+            when held.state = 'paused' then 0
+            when held.deaths < 2 then 1
+            when held.id = (select suspect from dead where incarnation = held.owner) then 1
+            else 0 end as deaths
+    from held
 ),
 pushed as (
     update ringsaga.transaction t set

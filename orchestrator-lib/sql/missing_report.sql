@@ -13,11 +13,13 @@ from ringsaga.definition d cross join lateral (
     from (
         (select t.expires_at from ringsaga.transaction t
         where t.region = $1 and t.cluster = $2 and t.service = $3 and t.definition = d.id
+            and t.definition > 0
             and t.state = 'paused' and t.waiting_on is null
         limit 10000)
         union all
         (select t.expires_at from ringsaga.transaction t
         where t.region = $1 and t.cluster = $2 and t.service = $3 and t.definition = d.id
+            and t.definition > 0
             and t.state = 'paused' and t.waiting_on is not null
         limit 10000)
     ) found

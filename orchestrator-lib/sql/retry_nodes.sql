@@ -9,5 +9,5 @@ select
     exists (
         select from ringsaga.transaction
         where region = $1 and cluster = $2 and service = $3
-            and state = 'paused' and waiting_on is null
+            and state = 'paused' and waiting_on is null and slot >= 0
     ) as waiting

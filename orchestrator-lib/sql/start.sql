@@ -15,11 +15,12 @@ fresh as materialized (
         $11::bigint[], $12::uuid[])
         with ordinality as i(id, token, saga, definition, key, input, lifetime, nonce, n)
     where (i.nonce is null or exists (select from me))
-        and not exists (
-            select from ringsaga.idempotency k
+        -- A scalar, so that each key is one index probe and never a join over all keys.
+        and (
+            select k.transaction from ringsaga.idempotency k
             where k.region = $1 and k.cluster = $2 and k.service = $3
                 and k.saga = i.saga and k.key = i.key
-        )
+        ) is null
 ),
 keyed as (
     insert into ringsaga.idempotency

@@ -22,12 +22,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::{
     config::Config,
     error::{Error, Reason, Verdict},
+    sql,
 };
-
-/// Plans are pinned: with the statistics of a fresh table the planner takes hash joins and
-/// sequential scans and keeps them (a third of the speed). Plans don't depend on parameters here.
-const PINS: &str = "set enable_seqscan = off; set enable_hashjoin = off; \
-    set enable_mergejoin = off; set plan_cache_mode = force_generic_plan; set jit = off; ";
 
 /// What a connection is for: each purpose has its own, so that a flood of one never starves
 /// another.
@@ -260,12 +256,14 @@ fn session(config: &Config, purpose: Purpose) -> String {
         Purpose::Lease => config.renew_timeout,
         Purpose::Write | Purpose::Claim | Purpose::Admin => config.call_timeout,
     };
-    let pins = match purpose {
-        Purpose::Admin => "",
-        Purpose::Write | Purpose::Lease | Purpose::Claim => PINS,
+    let pins = sql::PINS;
+    // The engine's plans don't depend on parameters; people's lists leave filters out.
+    let plans = match purpose {
+        Purpose::Admin => "auto",
+        Purpose::Write | Purpose::Lease | Purpose::Claim => "force_generic_plan",
     };
     format!(
-        "{pins}set default_transaction_isolation = 'read committed'; \
+        "{pins}set plan_cache_mode = {plans}; set default_transaction_isolation = 'read committed'; \
          set statement_timeout = {}; set lock_timeout = {}; \
          set idle_in_transaction_session_timeout = {}",
         (limit * 9 / 10).as_millis(),

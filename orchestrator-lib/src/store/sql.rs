@@ -1,5 +1,11 @@
 //! The statements, one a file; each file says why it looks the way it does.
 
+/// Plans are pinned: with the statistics of a fresh table the planner takes hash joins and
+/// sequential scans and keeps them (a third of the speed). `tests/store_plans.rs` looks at them.
+pub const PINS: &str = "set enable_seqscan = off; set enable_hashjoin = off; \
+    set enable_mergejoin = off; set enable_material = off; set enable_bitmapscan = off; \
+    set jit = off; ";
+
 /// Reads a statement's file.
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident = $file:literal;)*) => {

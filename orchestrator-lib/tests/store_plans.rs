@@ -1,0 +1,358 @@
+//! The plans of every statement, on the statistics of a fresh table and on good ones: no table is
+//! read from end to end, and a claim reads a bounded number of pages whatever the backlog.
+
+mod store_support;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use orchestrator_lib::store::sql;
+use store_support::*;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+/// 30,000 transactions: a tenth due, a twentieth running (half of them by a dead owner), a
+/// twentieth waiting for a target, the rest parked for later; three steps each.
+const SEED: &str = "
+alter table ringsaga.transaction set (autovacuum_enabled = off);
+alter table ringsaga.payload set (autovacuum_enabled = off);
+alter table ringsaga.step set (autovacuum_enabled = off);
+alter table ringsaga.idempotency set (autovacuum_enabled = off);
+insert into ringsaga.definition (saga, version, digest)
+select 's' || g, 1, 'd' from generate_series(1, 20) g;
+insert into ringsaga.owner (boot, instance, region, cluster, service, retry_node, capabilities,
+    lease_until, dead_at)
+values
+    (gen_random_uuid(), 'me', 'eu', 'main', 'orders', true, '{1,2,3,4,5}', now() + '1 h', null),
+    (gen_random_uuid(), 'dead', 'eu', 'main', 'orders', true, '{1,2}', now() - interval '1 h', now()),
+    (gen_random_uuid(), 'other', 'eu', 'main', 'orders', true, '{1,2,3}', now() + '1 h', null);
+insert into ringsaga.transaction (id, region, cluster, service, token, definition, state,
+    direction, seq, doubt, attempts, deaths, epoch, nonce, owner, last_write, wake_seq,
+    waiting_on, due_at, created_at, expires_at, progressed_at, settled_at)
+select md5(g::text)::uuid, 'eu', 'main', 'orders',
+    ('x' || substr(md5(g::text), 1, 16))::bit(64)::bigint, 1 + g % 6,
+    case g % 20 when 0 then 'running' when 1 then 'completed' else 'paused' end,
+    'forward', 3, false, 1, 0, 1, md5('n' || g)::uuid,
+    case when g % 20 = 0 then 1 + (g / 20) % 2 end, 3, 0,
+    case when g % 20 = 2 then 'payment' end,
+    case when g % 20 not in (0, 1) then
+        case when g % 10 = 3 then now() - g * interval '1 ms' else now() + '20 min' end end,
+    now(), now() + interval '1 h', now(), case when g % 20 = 1 then now() end
+from generate_series(1, 30000) g;
+insert into ringsaga.payload (transaction, input, input_digest, key)
+select id, '{}', 'x', id::text from ringsaga.transaction;
+insert into ringsaga.step
+select id, 'forward', s, 'n', 'done', null, false, '1', null, 1, now(), now(), 1, now()
+from ringsaga.transaction, generate_series(0, 2) s;
+insert into ringsaga.idempotency
+select 'eu', 'main', 'orders', 's1', id::text, id, 'x' from ringsaga.transaction;
+";
+
+/// A hundred of the own running rows.
+fn own(column: &str) -> String {
+    format!(
+        "array(select {column} from (select * from ringsaga.transaction where owner = 1 \
+         order by id limit 100) t)"
+    )
+}
+
+/// A hundred new things.
+fn new(column: &str) -> String {
+    format!("array(select {column} from generate_series(1, 100) g)")
+}
+
+fn write_values() -> Vec<String> {
+    [
+        "id",
+        "epoch",
+        "nonce",
+        "4",
+        "direction",
+        "seq",
+        "null::bigint",
+        "'running'::text",
+        "direction",
+        "seq + 1",
+        "null::bigint",
+        "0",
+        "false",
+        "null::text",
+        "false",
+        "true",
+        "null::text",
+        "null::text",
+        "'step'::text",
+        "direction",
+        "seq",
+        "'done'::text",
+        "null::text",
+        "false",
+        "'1'::text",
+        "null::text",
+        "1",
+        "now()",
+        "now()",
+    ]
+    .map(own)
+    .to_vec()
+}
+
+/// Values for every statement, how many pages it may touch, and the index it must use.
+fn cases() -> BTreeMap<&'static str, (Vec<String>, u64, &'static str)> {
+    let texts = |values: &[&str]| values.iter().map(|v| (*v).to_owned()).collect::<Vec<_>>();
+    let scope = texts(&["'eu'", "'main'", "'orders'"]);
+    let twelfth = texts(&["'{-9223372036854775808}'", "'{-7686143364045646508}'"]);
+    let claim = [
+        texts(&["1"]),
+        scope.clone(),
+        texts(&["'{1,2,3,4,5}'"]),
+        vec![new("gen_random_uuid()")],
+        texts(&["true"]),
+    ]
+    .concat();
+    let with = |base: &[String], more: &[&str]| [base.to_vec(), texts(more)].concat();
+    let start = [
+        with(&scope, &["1"]),
+        [
+            "gen_random_uuid()",
+            "g::bigint",
+            "'s1'::text",
+            "1",
+            "'new' || g",
+            "'{}'::text",
+            "3600000::bigint",
+            "gen_random_uuid()",
+        ]
+        .map(new)
+        .to_vec(),
+    ]
+    .concat();
+    let keys = ["'s1'::text", "'new' || g", "'{}'::text"].map(new).to_vec();
+    let one = "(select id from ringsaga.transaction limit 1)";
+    BTreeMap::from([
+        (
+            "claim_due",
+            (
+                [claim.clone(), twelfth.clone()].concat(),
+                3_000,
+                "transaction_due",
+            ),
+        ),
+        (
+            "claim_waiting",
+            (
+                [claim.clone(), twelfth.clone(), texts(&["'payment'"])].concat(),
+                3_000,
+                "transaction_waiting",
+            ),
+        ),
+        (
+            "claim_overdue",
+            (with(&claim, &["10000"]), 4_000, "transaction_overdue"),
+        ),
+        (
+            "claim_orphans",
+            (with(&claim, &["5"]), 4_000, "transaction_owned"),
+        ),
+        (
+            "adopt",
+            (
+                vec!["1".into(), new("gen_random_uuid()")],
+                2_000,
+                "transaction_owned",
+            ),
+        ),
+        (
+            "missing_push",
+            (
+                [texts(&["1"]), scope.clone(), texts(&["100", "5"])].concat(),
+                5_000,
+                "transaction_overdue",
+            ),
+        ),
+        (
+            "missing_report",
+            (scope.clone(), 6_000, "transaction_overdue"),
+        ),
+        (
+            "backlog",
+            (
+                [scope.clone(), twelfth, texts(&["1000"])].concat(),
+                1_500,
+                "transaction_due",
+            ),
+        ),
+        ("write", (write_values(), 2_500, "transaction_pkey")),
+        ("start", (start, 1_500, "idempotency_pkey")),
+        (
+            "start_read",
+            ([scope.clone(), keys].concat(), 1_000, "idempotency_pkey"),
+        ),
+        ("inputs", (vec![own("id")], 600, "payload_pkey")),
+        ("log", (vec![own("id")], 1_000, "step_pkey")),
+        ("present", (vec![own("id")], 600, "transaction_pkey")),
+        ("outcome", (vec![own("id")], 1_000, "transaction_pkey")),
+        (
+            "hand_back",
+            (
+                [texts(&["1"]), ["id", "epoch", "nonce"].map(own).to_vec()].concat(),
+                3_500,
+                "transaction_pkey",
+            ),
+        ),
+        ("owner_bury", (with(&scope, &["1"]), 50, "owner_living")),
+        ("owner_renew", (texts(&["1", "6000"]), 50, "owner_pkey")),
+        ("owner_running", (texts(&["1"]), 2_000, "transaction_owned")),
+        ("owner_forget", (scope.clone(), 50, "owner_dead")),
+        (
+            "owner_release",
+            (texts(&["1"]), 15_000, "transaction_owned"),
+        ),
+        ("owner_close", (texts(&["1"]), 50, "owner_pkey")),
+        (
+            "wake",
+            (
+                texts(&["gen_random_uuid()", one, "'signal'", "'{}'"]),
+                50,
+                "transaction_pkey",
+            ),
+        ),
+        ("show", (texts(&[one]), 50, "transaction_pkey")),
+        (
+            "restore",
+            (
+                texts(&[one, "1", "1000", "'eva'", "'because'"]),
+                50,
+                "Index Scan using transaction_",
+            ),
+        ),
+        (
+            "list",
+            (
+                [
+                    texts(&["'eu'", "'main'"]),
+                    texts(&["null", "null", "null", "null", "50"]),
+                ]
+                .concat(),
+                500,
+                "transaction_pkey",
+            ),
+        ),
+        ("retry_nodes", (scope, 100, "transaction_due")),
+        (
+            "define",
+            (
+                texts(&["'s1'", "1", "'d'"]),
+                20,
+                "definition_saga_version_digest_key",
+            ),
+        ),
+    ])
+}
+
+/// Reads everything by intent, or no table at all.
+const LEFT_OUT: [&str; 5] = [
+    "counts",
+    "owner_open",
+    "probe_read",
+    "probe_set",
+    "standing",
+];
+
+#[tokio::test]
+async fn every_statement_has_a_case() {
+    let cases = cases();
+    let all: BTreeSet<&str> = sql::ALL.iter().map(|(name, _)| *name).collect();
+    let known: BTreeSet<&str> = cases.keys().copied().chain(LEFT_OUT).collect();
+    assert_eq!(all, known);
+}
+
+#[tokio::test]
+async fn no_statement_reads_a_table_from_end_to_end_on_a_fresh_table() -> Checked {
+    let bench = Bench::new().await?;
+    bench.run(SEED).await?;
+    check_plans(&bench.session().await?).await
+}
+
+#[tokio::test]
+async fn no_statement_reads_a_table_from_end_to_end_with_good_statistics() -> Checked {
+    let bench = Bench::new().await?;
+    bench.run(SEED).await?;
+    bench.run("analyze").await?;
+    check_plans(&bench.session().await?).await
+}
+
+#[tokio::test]
+async fn a_poll_that_finds_nothing_due_costs_one_probe_a_slot() -> Checked {
+    let bench = Bench::new().await?;
+    bench.run(SEED).await?;
+    bench
+        .run(
+            "update ringsaga.transaction set due_at = now() + interval '30 min' \
+             where due_at is not null",
+        )
+        .await?;
+    bench.run("vacuum ringsaga.transaction").await?;
+    let session = bench.session().await?;
+    let (values, _, _) = &cases()["claim_due"];
+    let (plan, pages) = explain(&session, "claim_due", values).await?;
+    assert!(pages < 86 * 5, "{pages} pages: {plan}");
+    Ok(())
+}
+
+async fn check_plans(session: &Client) -> Checked {
+    let mut wrong = Vec::new();
+    for (name, (values, limit, index)) in cases() {
+        let (plan, pages) = explain(session, name, &values).await?;
+        println!("{name}: {pages} pages, at most {limit}");
+        if plan.contains("Seq Scan") || !plan.contains(index) || pages > limit {
+            wrong.push(format!("{name}: {pages} pages, {index}\n{plan}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// The generic plan that the store's connections run, really run and rolled back; with the pages
+/// it touched.
+async fn explain(
+    session: &Client,
+    name: &str,
+    values: &[String],
+) -> Result<(String, u64), Box<dyn std::error::Error>> {
+    let statement = sql::ALL.iter().find(|(file, _)| *file == name);
+    let (_, statement) = statement.ok_or("no such statement")?;
+    let mut literals = Vec::new();
+    for value in values {
+        let quoted = format!("select coalesce(quote_literal(({value})::text), 'null')");
+        literals.push(texts(session, &quoted).await?.concat());
+    }
+    let pins = sql::PINS;
+    let prepare = format!(
+        "deallocate all; {pins} set plan_cache_mode = force_generic_plan; \
+         prepare statement as {statement}; begin"
+    );
+    session.batch_execute(&prepare).await?;
+    let explain = format!(
+        "explain (analyze, buffers, costs off, timing off) execute statement ({})",
+        literals.join(", ")
+    );
+    let lines = texts(session, &explain).await?;
+    session.batch_execute("rollback").await?;
+    // The first line with buffers is the whole statement's.
+    let buffers = lines.iter().find(|line| line.contains("Buffers:"));
+    let pages = buffers.map_or(0, |line| {
+        line.split_whitespace()
+            .filter(|word| word.starts_with("hit=") || word.starts_with("read="))
+            .filter_map(|word| word.split('=').nth(1)?.parse::<u64>().ok())
+            .sum()
+    });
+    Ok((lines.join("\n"), pages))
+}
+
+async fn texts(session: &Client, sql: &str) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let messages = session.simple_query(sql).await?;
+    let rows = messages.iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(ToOwned::to_owned),
+        _ => None,
+    });
+    Ok(rows.collect())
+}
