@@ -163,10 +163,14 @@ impl Board {
         self.known.keys().filter(|(n, _)| *n == window).count() < MAX_SERVICES
     }
 
-    pub(super) fn forget_before(&mut self, current: WindowNo) {
-        let oldest = current.previous();
-        self.known.retain(|(window, _), _| *window >= oldest);
-        self.proposed.retain(|(window, _), _| *window >= current);
-        self.reported.retain(|(window, _), _| *window >= current);
+    /// Forgets all windows but the one before, the current and the next one.
+    pub(super) fn keep_near(&mut self, current: WindowNo) {
+        let near = current.previous()..=current.next();
+        self.known.retain(|(window, _), _| near.contains(window));
+        let usable = current..=current.next();
+        self.proposed
+            .retain(|(window, _), _| usable.contains(window));
+        self.reported
+            .retain(|(window, _), _| usable.contains(window));
     }
 }

@@ -20,8 +20,11 @@ use crate::{
 impl Master {
     /// Cuts, stores and publishes whatever is due.
     pub(super) fn cut_what_is_due(&mut self, now: Now, out: &mut Vec<Order>) {
+        if self.is_clock_unsure(now) || self.is_clock_off(now) {
+            return;
+        }
         let current = self.current(now);
-        self.board.forget_before(current);
+        self.board.keep_near(current);
         if !self.lead().is_some_and(|lead| lead.loaded) || self.ears.deaf_since.is_some() {
             return;
         }

@@ -156,7 +156,7 @@ impl Master {
         }
     }
 
-    /// The topics that it listens to, always.
+    /// The topics that it listens to; a leader serves the first instead.
     pub(super) const TOPICS: [Topic; 3] =
         [Topic::MasterRequests, Topic::AllSlaveWindows, Topic::Events];
 }

@@ -13,7 +13,7 @@ use crate::{
     joining::{Chance, LARGEST_TERM},
     machine::End,
     registry::{Op, Told},
-    subject::Endpoints,
+    subject::{Endpoints, Topic},
     time::{Mono, Now, Wake, Wall},
     window::Term,
     wire::{Fact, Refusal},
@@ -59,7 +59,7 @@ impl Master {
         };
         let lease = self.timing().master_lease;
         let deaf = self.ears.deaf_since;
-        if self.is_clock_off() {
+        if self.is_clock_off(now) {
             self.step_down(now, "its clock is off from the majority's", out);
         } else if deaf.is_some_and(|since| now.mono.since(since) >= lease) {
             self.step_down(now, "it does not hear the bus", out);
@@ -74,7 +74,7 @@ impl Master {
 
     fn compete(&mut self, now: Now, out: &mut Vec<Order>) {
         let listened = now.mono.since(self.ears.since) >= self.quiet();
-        let able = self.ears.deaf_since.is_none() && !self.is_clock_off();
+        let able = self.ears.deaf_since.is_none() && !self.is_clock_off(now);
         if !listened || !able || self.lease.asked.is_some() || self.lease.next > now.mono {
             return;
         }
@@ -115,6 +115,13 @@ impl Master {
         }
     }
 
+    /// The leader asks the registry at once what time it is: its own clock stepped.
+    pub(super) fn ask_soon(&mut self, now: Now) {
+        if self.lead().is_some() {
+            self.lease.next = now.mono;
+        }
+    }
+
     pub(super) fn on_registry(&mut self, now: Now, told: Told, out: &mut Vec<Order>) {
         if let Phase::Leaving { .. } = self.phase {
             return self.last_answer(told, out);
@@ -150,14 +157,19 @@ impl Master {
             }
             return;
         };
-        self.clock.measure(sent, now, clock);
+        let tolerance = self.timing().tolerance;
+        self.clock.measure(sent, now, clock, tolerance);
         self.found_again(now, out);
         let ttl = self.timing().master_lease;
         let until = sent.mono.plus(ttl);
-        let floor = self.floor;
+        let (floor, off) = (self.floor, self.is_clock_off(now));
         match self.lead_mut() {
             Some(lead) if lead.term == term => lead.lease_until = until,
             Some(_) => {}
+            None if off => {
+                out.push(Order::Registry(Op::Release { term }));
+                self.lease.next = now.mono.plus(ttl);
+            }
             None if term.number <= floor || until <= now.mono => {
                 // A higher term was heard, or the lease ran out, while this was under way.
                 out.push(Order::Registry(Op::Release { term }));
@@ -179,7 +191,8 @@ impl Master {
         out: &mut Vec<Order>,
     ) {
         if let Some(sent) = self.lease.asked.take() {
-            self.clock.measure(sent, now, clock);
+            let tolerance = self.timing().tolerance;
+            self.clock.measure(sent, now, clock, tolerance);
         }
         self.found_again(now, out);
         self.floor = self.floor.max(term.number);
@@ -233,6 +246,9 @@ impl Master {
             lease_until,
             loaded: self.config.alone,
         });
+        // Who gets a request on two subscriptions of one connection is refused the reply by
+        // nats-server's `allow_responses` (seen with 2.15): a leader hears it by serving.
+        out.push(Order::Bus(bus::Op::Ignore(Topic::MasterRequests)));
         out.push(Order::Bus(bus::Op::Serve(Endpoints::Master)));
         self.tell(now, Fact::Leader { term }, out);
         if !self.config.alone {
@@ -251,6 +267,7 @@ impl Master {
         self.phase = Phase::Standby;
         self.board.start_over();
         out.push(Order::Bus(bus::Op::Withdraw(Endpoints::Master)));
+        out.push(Order::Bus(bus::Op::Listen(Topic::MasterRequests)));
         if !self.config.alone {
             out.push(Order::Registry(Op::Release { term }));
         }

@@ -158,6 +158,8 @@ struct Ears {
     deaf_since: Option<Mono>,
     /// The last input.
     last: Option<Now>,
+    /// When it last looked what is due.
+    looked: Mono,
 }
 
 /// What a slave's heartbeats told.
@@ -244,8 +246,9 @@ impl Master {
     /// Sees pauses of the whole process and steps of its wall clock, before anything else.
     fn notice_time(&mut self, now: Now) {
         if self.clock.stepped(now, self.config.timing.tolerance) {
-            self.clock.forget();
+            self.clock.suspect(now.mono);
             self.roster.each(|slave| slave.role.offsets.clear());
+            self.ask_soon(now);
         }
         // It is woken at least once a second, so a gap of two is a pause in which nobody could be
         // heard: sessions start anew, and what was overheard before is old.
@@ -259,6 +262,7 @@ impl Master {
 
     /// Whatever time brings. Idempotent: a spurious wake finds nothing due.
     fn pass(&mut self, now: Now, out: &mut Vec<Order>) {
+        self.ears.looked = now.mono;
         match &self.phase {
             Phase::Over => {}
             Phase::Leaving { until } if *until <= now.mono => self.stop(out),
@@ -270,6 +274,13 @@ impl Master {
                 self.publish_again(now, out);
             }
         }
+    }
+
+    /// Whether a deadline is reached, or a second went by: messages that come one after another must
+    /// not keep it from its work.
+    fn is_due(&self, now: Now) -> bool {
+        let reached = self.wake.after(now).is_some_and(|(left, _)| left.is_zero());
+        reached || now.mono.since(self.ears.looked) >= Duration::from_secs(1)
     }
 
     fn plan(&mut self, now: Now) {
@@ -308,7 +319,13 @@ impl Machine for Master {
         self.notice_time(now);
         match input {
             Input::Started => self.start(now, out),
-            Input::Bus(told) => self.on_bus(now, told, out),
+            Input::Bus(told) => {
+                let due = self.is_due(now);
+                self.on_bus(now, told, out);
+                if due {
+                    self.pass(now, out);
+                }
+            }
             Input::Registry(told) => {
                 self.on_registry(now, told, out);
                 self.pass(now, out);

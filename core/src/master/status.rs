@@ -44,7 +44,7 @@ impl Master {
         if self.ears.deaf_since.is_some() {
             reasons.push("it does not hear the bus (NATS)");
         }
-        if self.is_clock_off() {
+        if self.is_clock_off(now) {
             reasons.push("its clock is off from the majority's");
         }
         match &self.phase {

@@ -82,17 +82,29 @@ impl Bench {
         let mut all = Vec::new();
         for _ in 0..seconds {
             self.advance(Duration::from_secs(1));
+            let mut orders = Vec::new();
             for (name, boot, live) in slaves {
                 let loads = vec![load("orders", *live, 0)];
-                all.extend(self.beat(name, *boot, loads));
+                orders.extend(self.beat(name, *boot, loads));
             }
-            let mut next = self.does(Input::Woke);
-            while !next.is_empty() {
-                let answers = self.obey(&next);
-                all.append(&mut next);
-                for answer in answers {
-                    next.extend(self.does(answer));
-                }
+            orders.extend(self.does(Input::Woke));
+            all.extend(self.settle(orders, Self::obey));
+        }
+        all
+    }
+
+    /// Lets the registry answer until nothing more is ordered; all that was ordered.
+    pub(super) fn settle(
+        &mut self,
+        orders: Vec<Order>,
+        answers: impl Fn(&Self, &[Order]) -> Vec<Input>,
+    ) -> Vec<Order> {
+        let (mut all, mut next) = (Vec::new(), orders);
+        while !next.is_empty() {
+            let told = answers(self, &next);
+            all.append(&mut next);
+            for answer in told {
+                next.extend(self.does(answer));
             }
         }
         all

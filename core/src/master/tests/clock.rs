@@ -76,15 +76,55 @@ fn the_registry_s_clock_is_a_voice_like_any_other() {
 }
 
 #[test]
-fn a_step_of_the_own_clock_voids_what_was_measured() {
+fn a_step_of_the_own_clock_voids_what_was_measured_and_the_registry_is_asked_at_once() {
     let mut bench = pair();
     for _ in 0..3 {
         beats(&mut bench, [0, 0]);
     }
     bench.now.wall = bench.now.wall.plus(Duration::from_secs(30));
-    bench.does(Input::Woke);
+    bench.check(Input::Woke, &[renew(1)]);
     assert_eq!(bench.master.clock_offset_ms(), None);
-    beats(&mut bench, [-30_000, -30_000]);
-    bench.does(Input::Woke);
+}
+
+#[test]
+fn nothing_is_cut_after_a_step_until_the_registry_agrees() {
+    let mut bench = Bench::leader();
+    bench.join("s-1", 1);
+    bench.live(12, &[("s-1", 1, 1)]);
+    // Into the lead of the next window: it is due at once.
+    bench.now.wall = bench.now.wall.plus(Duration::from_secs(20));
+    bench.check(Input::Woke, &[renew(1)]);
+    let made = cut(FIRST.next(), term(1), &[("s-1", 1, 1)]);
+    bench.check(bench.mine(1), &[store(&[made])]);
+}
+
+#[test]
+fn a_leader_whose_clock_stepped_and_is_off_from_the_registrys_steps_down() {
+    let mut bench = Bench::leader();
+    bench.join("s-1", 1);
+    bench.live(12, &[("s-1", 1, 1)]);
+    let right = bench.now.wall;
+    bench.now.wall = right.minus(Duration::from_secs(300));
+    bench.check(Input::Woke, &[renew(1)]);
+    let mine = told(registry::Told::Mine {
+        term: term(1),
+        clock: right,
+    });
+    let orders = bench.does(mine);
+    assert_eq!(bench.master.leading(), None);
+    assert_eq!(cuts(&orders), []);
+}
+
+#[test]
+fn who_wins_the_lease_with_a_clock_that_is_off_gives_it_back() {
+    let mut bench = Bench::standby();
+    bench.pass(1);
+    bench.now.wall = bench.now.wall.plus(Duration::from_secs(90));
+    assert_eq!(bench.pass(9), [acquire(0)]);
+    let mine = told(registry::Told::Mine {
+        term: term(1),
+        clock: bench.now.wall.minus(Duration::from_secs(90)),
+    });
+    bench.check(mine, &[release(1)]);
     assert_eq!(bench.master.leading(), None);
 }

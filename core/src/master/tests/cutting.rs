@@ -22,7 +22,6 @@ fn the_next_window_is_stored_at_its_time_and_published_only_when_that_is_confirm
     {
         bench.live(1, &[("s-1", 1, 1)]);
     }
-    bench.beat("s-1", 1, vec![load("orders", 1, 0)]);
     bench.advance(Duration::from_secs(1));
     let made = cut(FIRST.next(), term(1), &[("s-1", 1, 1)]);
     let orders = bench.does(Input::Woke);
@@ -73,10 +72,10 @@ fn a_window_is_published_three_times_within_the_lead() {
 fn a_cold_start_cuts_the_current_window_two_heartbeats_after_the_first_slave() {
     let mut bench = Bench::leader();
     bench.join("s-1", 1);
-    let early = bench.live(10, &[("s-1", 1, 2)]);
+    let early = bench.live(9, &[("s-1", 1, 2)]);
     assert_eq!(cuts(&early), []);
     bench.join("s-2", 2);
-    let orders = bench.live(1, &[("s-1", 1, 2), ("s-2", 2, 1)]);
+    let orders = bench.live(2, &[("s-1", 1, 2), ("s-2", 2, 1)]);
     let expected = cut(FIRST, term(1), &[("s-1", 1, 2), ("s-2", 2, 1)]);
     assert_eq!(cuts(&orders), [expected]);
 }
@@ -99,18 +98,11 @@ fn a_window_of_which_somebody_holds_a_grant_is_not_cut_again() {
         bench.advance(Duration::from_secs(1));
         let mut beat = bench.question("s-1", 1, vec![load("orders", 1, 0)]);
         beat.granted = vec![(service("orders"), FIRST)];
-        bench.asked(Place::Master(Verb::Heartbeat), Question::SlaveBeat(beat));
-        let orders = bench.does(Input::Woke);
-        let renewed = bench.obey(&orders);
+        let question = Question::SlaveBeat(beat);
+        let (_, mut orders) = bench.asked(Place::Master(Verb::Heartbeat), question);
+        orders.extend(bench.does(Input::Woke));
+        let orders = bench.settle(orders, Bench::obey);
         assert_eq!(cuts(&orders), []);
-        renewed.into_iter().for_each(|answer| {
-            bench.does(answer);
-        });
-        assert!(
-            !orders
-                .iter()
-                .any(|o| matches!(o, Order::Registry(registry::Op::StoreCuts { .. })))
-        );
     }
     let later = bench.live(11, &[("s-1", 1, 1)]);
     let windows: Vec<WindowNo> = cuts(&later).iter().map(|cut| cut.window).collect();
@@ -295,12 +287,11 @@ fn each_service_has_a_ring_of_its_own() {
     bench.join("s-2", 2);
     for _ in 0..11 {
         bench.advance(Duration::from_secs(1));
-        bench.beat("s-1", 1, vec![load("orders", 2, 0), load("bills", 1, 0)]);
-        bench.beat("s-2", 2, vec![load("orders", 2, 0)]);
-        let orders = bench.does(Input::Woke);
-        for answer in bench.obey(&orders) {
-            bench.does(answer);
-        }
+        let both = vec![load("orders", 2, 0), load("bills", 1, 0)];
+        let mut orders = bench.beat("s-1", 1, both);
+        orders.extend(bench.beat("s-2", 2, vec![load("orders", 2, 0)]));
+        orders.extend(bench.does(Input::Woke));
+        bench.settle(orders, Bench::obey);
     }
     let known = &bench.master.board.known;
     let orders = &known[&(FIRST, service("orders"))].cut;
@@ -340,7 +331,6 @@ fn a_cut_that_was_perhaps_stored_is_stored_again_the_same() {
     bench.does(told(registry::Told::Unreachable { op }));
     let mut orders = Vec::new();
     for _ in 0..5 {
-        bench.beat("s-1", 1, vec![load("orders", 1, 0)]);
         orders = bench.live_without_store();
     }
     assert!(orders.contains(&store(&[first])), "{orders:?}");

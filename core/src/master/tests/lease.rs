@@ -44,6 +44,7 @@ fn who_gets_the_lease_serves_and_reads_the_stored_cuts_first() {
     bench.check(
         bench.mine(1),
         &[
+            Order::Bus(bus::Op::Ignore(Topic::MasterRequests)),
             Order::Bus(bus::Op::Serve(Endpoints::Master)),
             leader,
             Order::Registry(registry::Op::LoadCuts { windows }),
@@ -82,6 +83,7 @@ fn steps_down(bench: &mut Bench, input: Input, reason: &str) {
         input,
         &[
             Order::Bus(bus::Op::Withdraw(Endpoints::Master)),
+            Order::Bus(bus::Op::Listen(Topic::MasterRequests)),
             release(1),
             told,
         ],
@@ -232,7 +234,8 @@ fn a_master_alone_leads_without_a_registry_and_never_asks_one() {
     bench.advance(Duration::from_secs(1));
     let leader = bench.event(Fact::Leader { term: term(1) });
     let serve = Order::Bus(bus::Op::Serve(Endpoints::Master));
-    bench.check(Input::Woke, &[serve, leader]);
+    let ignore = Order::Bus(bus::Op::Ignore(Topic::MasterRequests));
+    bench.check(Input::Woke, &[ignore, serve, leader]);
     bench.join("s-1", 1);
     let orders = bench.live(60, &[("s-1", 1, 1)]);
     assert_eq!(cuts(&orders).len(), 2);
@@ -254,4 +257,16 @@ fn it_wakes_for_its_own_deadlines_and_not_for_those_that_passed() {
         assert!(wake.wall.is_some_and(|(at, _)| at > bench.now.wall));
         bench.live(1, &[("s-1", 1, 1)]);
     }
+}
+
+#[test]
+fn messages_one_after_another_do_not_keep_it_from_its_work() {
+    let mut bench = Bench::standby();
+    let mut orders = Vec::new();
+    for _ in 0..40 {
+        bench.advance(Duration::from_millis(300));
+        let beat = bench.question("s-1", 1, vec![]);
+        orders.extend(bench.overhear(beat));
+    }
+    assert_eq!(orders, [acquire(0)]);
 }

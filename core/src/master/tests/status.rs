@@ -42,15 +42,14 @@ fn messages_of_the_largest_cluster_fit_their_limit() {
         .collect();
     for _ in 0..41 {
         bench.advance(Duration::from_secs(1));
+        let mut orders = Vec::new();
         for slave in &slaves {
-            bench.beat(slave, u128::MAX, loads.clone());
+            orders.extend(bench.beat(slave, u128::MAX, loads.clone()));
         }
-        let orders = bench.does(Input::Woke);
-        for answer in bench.obey(&orders) {
-            for order in bench.does(answer) {
-                if let Order::Bus(bus::Op::Tell(event)) = order {
-                    encode(&event).unwrap();
-                }
+        orders.extend(bench.does(Input::Woke));
+        for order in bench.settle(orders, Bench::obey) {
+            if let Order::Bus(bus::Op::Tell(event)) = order {
+                encode(&event).unwrap();
             }
         }
     }

@@ -17,19 +17,16 @@ impl Bench {
         let mut all = Vec::new();
         for _ in 0..seconds {
             self.advance(Duration::from_secs(1));
+            let mut orders = Vec::new();
             for (name, boot, live) in slaves {
                 if self.master.leading().is_some() {
-                    self.beat(name, *boot, vec![load("orders", *live, 0)]);
+                    orders.extend(self.beat(name, *boot, vec![load("orders", *live, 0)]));
                 }
             }
-            let mut next = self.does(Input::Woke);
-            while !next.is_empty() {
-                let answers: Vec<Input> = next.iter().filter_map(unreachable).collect();
-                all.append(&mut next);
-                for answer in answers {
-                    next.extend(self.does(answer));
-                }
-            }
+            orders.extend(self.does(Input::Woke));
+            all.extend(self.settle(orders, |_, orders| {
+                orders.iter().filter_map(unreachable).collect()
+            }));
         }
         all
     }
