@@ -45,13 +45,16 @@ impl Slave {
         self.membership(now, event, out)
     }
 
-    /// An answer under a lower term than one heard is a former leader's.
+    /// A heartbeat's answer under a lower term than one heard is a former leader's. Getting in is
+    /// not refused: a leader that forgot the terms, as Redis did, hears the higher one with the
+    /// first heartbeat, and a former one steps down by it.
     fn by_the_leader(&mut self, answer: Result<Answer, AskError>) -> Result<Answer, AskError> {
         let term = match &answer {
             Ok(Answer::Registered { term, .. } | Answer::Heard { term, .. }) => *term,
             Ok(_) | Err(_) => None,
         };
-        if term.is_none_or(|term| self.holdings.learn(term)) {
+        let leads = term.is_none_or(|term| self.holdings.learn(term));
+        if leads || matches!(answer, Ok(Answer::Registered { .. })) {
             return answer;
         }
         self.holdings.dropped.lower_term += 1;

@@ -116,6 +116,25 @@ fn a_former_leaders_answer_is_none() {
 }
 
 #[test]
+fn a_leader_that_forgot_the_terms_lets_it_in_and_hears_the_higher_one() {
+    let mut it = Bench::fresh();
+    let (ask, ..) = only(&it.ops(Input::Started));
+    it.answer(ask, Ok(registered(9)));
+    let (ask, ..) = only(&it.publish(Publication::Probe(probe(2))));
+    it.answer(ask, Err(AskError::TimedOut));
+    let (ask, ..) = only(&it.pass(500));
+    it.answer(ask, Ok(registered(1)));
+    let (ask, ..) = only(&it.publish(Publication::Probe(probe(2))));
+    let by = leader(1);
+    let confirmed = Answer::Confirmed { by, grants: vec![] };
+    let (_, _, question) = only(&it.answer(ask, Ok(confirmed)));
+    let Question::SlaveBeat(beat) = question else {
+        panic!("{question:?}")
+    };
+    assert_eq!(beat.term, Some(term(9)));
+}
+
+#[test]
 fn a_newcomer_waits_for_a_live_twin_and_says_so() {
     let mut it = Bench::fresh();
     let (ask, ..) = only(&it.ops(Input::Started));
