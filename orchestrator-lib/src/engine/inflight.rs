@@ -4,18 +4,23 @@
 //! a row stored as run here that is not in this map is a stray.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use ring_core::{id::Nonce, store::Incarnation};
 use ring_shell::clock;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, futures::Notified};
 
 /// The transactions that run here.
 #[derive(Debug)]
 pub(super) struct InFlight {
     map: Arc<Mutex<Map>>,
+    /// Calls under way.
+    calling: Arc<AtomicUsize>,
     room: Arc<Semaphore>,
     capacity: usize,
     left: Arc<Notify>,
@@ -23,15 +28,12 @@ pub(super) struct InFlight {
 
 #[derive(Debug, Default)]
 struct Map {
-    running: BTreeMap<Nonce, Running>,
+    /// Nonces of the rows that run here.
+    running: BTreeSet<Nonce>,
     /// Nonces of claims and starts that the store has not answered yet.
     pending: BTreeSet<Nonce>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Running {
-    suspect: bool,
-    calling: bool,
+    /// How many of the running ones are under suspicion of killing processes.
+    suspects: usize,
 }
 
 /// Room for one transaction.
@@ -52,13 +54,23 @@ pub(super) struct Slot {
     left: Arc<Notify>,
     nonce: Nonce,
     incarnation: Incarnation,
+    suspect: bool,
+    calling: Calling,
     room: Option<Room>,
+}
+
+/// Counts a call while it is under way.
+#[derive(Debug)]
+struct Calling {
+    all: Arc<AtomicUsize>,
+    now: bool,
 }
 
 impl InFlight {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             map: Arc::default(),
+            calling: Arc::default(),
             room: Arc::new(Semaphore::new(capacity)),
             capacity,
             left: Arc::default(),
@@ -90,11 +102,7 @@ impl InFlight {
 
     /// How many calls are under way.
     pub(super) fn calling(&self) -> usize {
-        lock(&self.map)
-            .running
-            .values()
-            .filter(|r| r.calling)
-            .count()
+        self.calling.load(Ordering::Relaxed)
     }
 
     pub(super) fn capacity(&self) -> usize {
@@ -103,11 +111,7 @@ impl InFlight {
 
     /// Transactions under suspicion of killing processes that run here.
     pub(super) fn suspects(&self) -> usize {
-        lock(&self.map)
-            .running
-            .values()
-            .filter(|r| r.suspect)
-            .count()
+        lock(&self.map).suspects
     }
 
     /// Makes a nonce and announces it before the store is asked, so that its row is no stray
@@ -127,16 +131,21 @@ impl InFlight {
         suspect: bool,
         room: Room,
     ) -> Slot {
-        let running = Running {
-            suspect,
-            calling: false,
-        };
-        lock(&self.map).running.insert(nonce, running);
+        {
+            let mut map = lock(&self.map);
+            map.running.insert(nonce);
+            map.suspects += usize::from(suspect);
+        }
         Slot {
             map: Arc::clone(&self.map),
             left: Arc::clone(&self.left),
             nonce,
             incarnation,
+            suspect,
+            calling: Calling {
+                all: Arc::clone(&self.calling),
+                now: false,
+            },
             room: Some(room),
         }
     }
@@ -144,13 +153,13 @@ impl InFlight {
     /// Nonces of all that runs or is being claimed here.
     pub(super) fn known(&self) -> Vec<Nonce> {
         let map = lock(&self.map);
-        let all = map.running.keys().chain(&map.pending);
+        let all = map.running.iter().chain(&map.pending);
         all.copied().collect()
     }
 
-    /// Completes when something has left.
-    pub(super) async fn changed(&self) {
-        self.left.notified().await;
+    /// Completes when something leaves after this was called.
+    pub(super) fn left(&self) -> Notified<'_> {
+        self.left.notified()
     }
 
     /// Completes when nothing runs.
@@ -176,16 +185,30 @@ impl Slot {
         self.incarnation
     }
 
-    pub(super) fn calling(&self, calling: bool) {
-        if let Some(running) = lock(&self.map).running.get_mut(&self.nonce) {
-            running.calling = calling;
-        }
+    pub(super) fn calling(&mut self, now: bool) {
+        self.calling.set(now);
+    }
+}
+
+impl Calling {
+    fn set(&mut self, now: bool) {
+        match (self.now, now) {
+            (false, true) => self.all.fetch_add(1, Ordering::Relaxed),
+            (true, false) => self.all.fetch_sub(1, Ordering::Relaxed),
+            (true, true) | (false, false) => return,
+        };
+        self.now = now;
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        lock(&self.map).running.remove(&self.nonce);
+        {
+            let mut map = lock(&self.map);
+            map.running.remove(&self.nonce);
+            map.suspects -= usize::from(self.suspect);
+        }
+        self.calling.set(false);
         drop(self.room.take());
         self.left.notify_waiters();
     }

@@ -10,11 +10,12 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use ring_core::{
     id::TransactionId,
     machine::Machine as _,
+    orchestrator,
     owner::{Input, Order, Owner},
     store::{Fence, Incarnation, Renewed},
     time::{Mono, Wall, millis_u64},
 };
-use ring_shell::clock;
+use ring_shell::{clock, telemetry::CLOCK_OFFSET};
 use tokio::sync::{mpsc, watch};
 
 use super::Engine;
@@ -45,8 +46,6 @@ pub(super) struct Standing {
     until: Option<Mono>,
     /// Until when calls may start.
     start_until: Option<Mono>,
-    /// Our clock less the database's, in milliseconds.
-    pub(super) offset_ms: Option<i64>,
 }
 
 /// The lease as the rest of the engine sees it.
@@ -135,7 +134,11 @@ pub(super) enum Told {
 type Request = std::pin::Pin<Box<dyn Future<Output = Input> + Send>>;
 
 /// Drives the lease until the node has left.
-pub(super) async fn run(engine: Arc<Engine>, mut told: mpsc::Receiver<Told>) {
+pub(super) async fn run(
+    engine: Arc<Engine>,
+    mut told: mpsc::Receiver<Told>,
+    ring: mpsc::Sender<orchestrator::Input>,
+) {
     let lease = engine.timing.owner_lease;
     let mut machine = Owner::new(lease, clock::chance());
     let mut requests: FuturesUnordered<Request> = FuturesUnordered::new();
@@ -148,7 +151,7 @@ pub(super) async fn run(engine: Arc<Engine>, mut told: mpsc::Receiver<Told>) {
             ..
         } = &input
         {
-            measure(&engine, *sent_at, *clock);
+            measure(&engine, *sent_at, *clock, &ring);
         }
         machine.handle(clock::now(), input, &mut orders);
         publish(&engine, &machine, lease);
@@ -216,7 +219,6 @@ fn publish(engine: &Engine, machine: &Owner, lease: std::time::Duration) {
             incarnation: machine.incarnation(),
             until,
             start_until: until.map(|at| Mono(at.0.saturating_sub(third))),
-            ..*standing
         };
         let changed = *standing != new;
         *standing = new;
@@ -227,18 +229,24 @@ fn publish(engine: &Engine, machine: &Owner, lease: std::time::Duration) {
 }
 
 /// The database's clock, read between sending and now: half of that is the error.
-fn measure(engine: &Engine, sent_at: Mono, database: Wall) {
+fn measure(
+    engine: &Engine,
+    sent_at: Mono,
+    database: Wall,
+    ring: &mpsc::Sender<orchestrator::Input>,
+) {
     let now = clock::now();
     let took = millis_u64(now.mono.since(sent_at));
     let middle = now
         .wall
         .0
         .saturating_sub(i64::try_from(took / 2).unwrap_or(0));
-    let offset = middle.saturating_sub(database.0);
-    engine
-        .lease
-        .standing
-        .send_modify(|standing| standing.offset_ms = Some(offset));
+    let offset_ms = middle.saturating_sub(database.0);
+    #[expect(clippy::cast_precision_loss, reason = "a metric")]
+    engine.meter.set(CLOCK_OFFSET, offset_ms as f64 / 1_000.0);
+    // A full queue means that a newer measurement comes soon anyway.
+    let told = ring.try_send(orchestrator::Input::ClockMeasured { offset_ms });
+    tracing::trace!(offset_ms, told = told.is_ok(), "clock measured");
 }
 
 async fn open(engine: Arc<Engine>) -> Input {

@@ -40,14 +40,16 @@ struct Facts {
     draining: bool,
 }
 
-/// Drives the lookout for as long as the engine lives.
+/// Drives the lookout for as long as the engine lives; a node that retries nothing has none.
 pub(super) async fn run(
     engine: Arc<Engine>,
     mut view: watch::Receiver<View>,
     health: mpsc::Sender<ring_core::orchestrator::Input>,
 ) {
-    let retry_node = engine.config.retry_node;
-    let mut machine = Lookout::new(engine.timing, retry_node, clock::chance());
+    if !engine.config.retry_node {
+        return;
+    }
+    let mut machine = Lookout::new(engine.timing, true, clock::chance());
     let mut lease = engine.lease.changes();
     let mut looks: FuturesUnordered<Looked> = FuturesUnordered::new();
     let mut told = Facts::default();
@@ -58,6 +60,7 @@ pub(super) async fn run(
     loop {
         let measured = matches!(input, Input::Looked { .. } | Input::Unreachable { .. });
         machine.handle(clock::now(), input, &mut orders);
+        let left = engine.in_flight.left();
         for input in told.news(&engine, &view.borrow_and_update(), reserved) {
             machine.handle(clock::now(), input, &mut orders);
         }
@@ -87,7 +90,7 @@ pub(super) async fn run(
                 }
                 Input::Woke
             }
-            () = engine.in_flight.changed() => Input::Woke,
+            () = left => Input::Woke,
             () = tokio::time::sleep(sleep) => Input::Woke,
         };
     }
@@ -120,7 +123,7 @@ impl Facts {
             free: count(engine.in_flight.free() + reserved),
             suspects: count(engine.in_flight.suspects()),
             startable: engine.lease.incarnation().is_some(),
-            draining: engine.lease.is_draining(),
+            draining: engine.lease.is_draining() || engine.superseded.is_cancelled(),
         };
         let mut news = Vec::new();
         if new.draining && !self.draining {

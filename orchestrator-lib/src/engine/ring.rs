@@ -12,7 +12,10 @@ use ring_core::{
     time::{Now, Wall},
     token::Range,
 };
-use ring_shell::drive::{Edges, Perform, Step, drive};
+use ring_shell::{
+    bus::Bus,
+    drive::{Edges, Perform, Step, drive},
+};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -104,6 +107,17 @@ pub(super) async fn run(
     });
     close.cancelled().await;
     edges.bus.close().await;
+}
+
+/// A node that retries nothing is no member: a range given to it would have no reader. Its bus
+/// is for events alone.
+pub(super) async fn stay_out(bus: Bus, mut told: mpsc::Receiver<Told>, close: CancellationToken) {
+    let ignored = async { while told.recv().await.is_some() {} };
+    tokio::select! {
+        () = close.cancelled() => {}
+        () = ignored => close.cancelled().await,
+    }
+    bus.close().await;
 }
 
 impl View {

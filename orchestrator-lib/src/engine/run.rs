@@ -8,14 +8,18 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use ring_core::{
     machine::Machine as _,
-    saga::{Call, Ending, Hold, Input, Order, Payload, Stopped, Transaction},
+    saga::{Call, Class, Ending, Hold, Input, Order, Outcome, Payload, Stopped, Transaction},
     store::{To, Write},
 };
 use ring_shell::clock;
 use tokio::sync::watch;
 
 use super::{Engine, call::Caller, inflight::Slot, lease::Fate};
-use crate::{context::Here, saga::Definition};
+use crate::{
+    context::Here,
+    saga::Definition,
+    telemetry::{CALL_SECONDS, CALLS, WRITE_SECONDS},
+};
 
 type Answer = Pin<Box<dyn Future<Output = Input> + Send>>;
 
@@ -113,7 +117,10 @@ impl Run {
         let engine = Arc::clone(&self.engine);
         Some(Box::pin(async move {
             if engine.lease.may_start().await {
-                caller.make(call).await
+                let began = clock::now().mono;
+                let input = caller.make(call).await;
+                engine.called(&input, clock::now().mono.since(began));
+                input
             } else {
                 let by = Hold::Lease;
                 Input::Held {
@@ -187,12 +194,36 @@ impl Run {
 
 async fn written(engine: Arc<Engine>, write: Write) -> Input {
     let number = write.number;
-    match engine.store.write(write).await {
+    let began = clock::now().mono;
+    let answer = engine.store.write(write).await;
+    engine
+        .meter
+        .took(WRITE_SECONDS, clock::now().mono.since(began));
+    match answer {
         Ok(answer) => Input::Written { number, answer },
         Err(error) => {
             tracing::debug!(%error, "a write was not answered");
             Input::Unreachable { number }
         }
+    }
+}
+
+impl Engine {
+    fn called(&self, input: &Input, took: Duration) {
+        let Input::Returned { outcome, .. } = input else {
+            return;
+        };
+        let result = match outcome {
+            Outcome::Done(_) => "done",
+            Outcome::Failed { class, .. } => match class {
+                Class::Transient => "transient",
+                Class::Business => "business",
+                Class::Persistent => "persistent",
+                Class::Unknown => "unknown",
+            },
+        };
+        self.meter.count_as(CALLS, "result", result);
+        self.meter.took(CALL_SECONDS, took);
     }
 }
 

@@ -83,6 +83,9 @@ impl Engine {
     }
 
     fn check(&self, definition: &Definition, key: &str) -> Result<(), Error> {
+        if self.superseded.is_cancelled() {
+            return Err(Error::Superseded(self.config.instance.to_string()));
+        }
         if *self.life.borrow() != Life::Up {
             return Err(Error::NotTaking("it leaves".into()));
         }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use ring_core::{
+    bus::Told,
     id::{BootId, SagaName},
     orchestrator::{self, Orchestrator},
     wire::Role,
@@ -84,23 +85,18 @@ pub(crate) async fn up(parts: Parts) -> Result<(Arc<Engine>, Strings), Error> {
         leave_ring: CancellationToken::new(),
         close_bus: CancellationToken::new(),
     };
-    engine.spawn(lease::run(Arc::clone(&engine), lease_hears));
     let (measured, inputs) = mpsc::channel(MEASUREMENTS);
+    engine.spawn(lease::run(
+        Arc::clone(&engine),
+        lease_hears,
+        measured.clone(),
+    ));
     if let Some((bus, told)) = bus {
         let port = ring::Port {
             inputs,
             view: view_sent,
         };
-        let edges = Edges {
-            bus,
-            told,
-            tasks: engine.spawner.clone(),
-            shutdown: strings.leave_ring.clone(),
-            grace: engine.config.grace,
-            meter: engine.meter.clone(),
-        };
-        let close = strings.close_bus.clone();
-        engine.spawn(ring::run(Arc::clone(&engine), port, edges, close));
+        engine.on_bus(bus, told, port, &strings);
     }
     engine.spawn(lookout::run(Arc::clone(&engine), view, measured));
     engine.spawn(report::run(Arc::clone(&engine)));
@@ -109,6 +105,28 @@ pub(crate) async fn up(parts: Parts) -> Result<(Arc<Engine>, Strings), Error> {
 }
 
 impl Engine {
+    fn on_bus(
+        self: &Arc<Self>,
+        bus: Bus,
+        told: mpsc::Receiver<Told>,
+        port: ring::Port,
+        strings: &Strings,
+    ) {
+        let close = strings.close_bus.clone();
+        if !self.config.retry_node {
+            return self.spawn(ring::stay_out(bus, told, close));
+        }
+        let edges = Edges {
+            bus,
+            told,
+            tasks: self.spawner.clone(),
+            shutdown: strings.leave_ring.clone(),
+            grace: self.config.grace,
+            meter: self.meter.clone(),
+        };
+        self.spawn(ring::run(Arc::clone(self), port, edges, close));
+    }
+
     async fn first_lease(&self) {
         let mut changes = self.lease.changes();
         while self.lease.incarnation().is_none() {
@@ -176,7 +194,7 @@ async fn connect(
     boot: BootId,
     spawner: Spawner,
     meter: Meter,
-) -> Result<Option<(Bus, mpsc::Receiver<ring_core::bus::Told>)>, Error> {
+) -> Result<Option<(Bus, mpsc::Receiver<Told>)>, Error> {
     let Some(nats) = &config.nats else {
         tracing::warn!("degraded: no NATS is configured, the node works with Postgres alone");
         return Ok(None);

@@ -88,6 +88,16 @@ impl Lab {
         Nats::at(&at.nats_url).user(Role::Orchestrator.user(), password)
     }
 
+    /// What a test does behind the engine's back.
+    pub async fn sql(&self, text: &str) -> Checked {
+        let url = self.database.url();
+        let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
+        let driver = tokio::spawn(connection);
+        client.batch_execute(text).await?;
+        driver.abort();
+        Ok(())
+    }
+
     /// A retry node with the saga of [`saga`].
     pub async fn node(&self, instance: &str) -> Result<Node, Box<dyn std::error::Error>> {
         self.node_with(instance, saga(quick()).build()?).await
