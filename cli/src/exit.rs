@@ -14,6 +14,8 @@ pub(crate) enum Exit {
     NotFound,
     /// A server can't be reached, or nobody answers.
     NotReachable,
+    /// The other side said no.
+    Refused,
     /// The configuration can't be used.
     Config,
     /// A newer process has this id.
@@ -36,6 +38,7 @@ impl Exit {
             Self::Usage => 2,
             Self::NotFound => 3,
             Self::NotReachable => 4,
+            Self::Refused => 5,
             Self::Config => 64,
             Self::Superseded => 78,
             Self::Passed(code) => code,

@@ -2,14 +2,17 @@
 //! exit code; nothing is decided here.
 
 mod args;
+mod demo;
 mod exit;
 mod output;
 mod ring;
 mod run;
+mod tx;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use ring_shell::config::Sources;
 
 use args::{Args, Command, ConfigCommand, Ring, Role};
 
@@ -20,10 +23,14 @@ fn main() -> ExitCode {
         Command::Slave(sourced) => run::run(Role::Slave, &sourced),
         Command::Coordinator(sourced) => run::run(Role::Coordinator, &sourced),
         Command::Dev(dev) => run::dev::run(&dev),
+        Command::Demo(demo) => demo::run(&demo, args.output.json),
+        Command::Shop(service) => return shop::run(service, Sources::usual(None)),
         Command::Config(ConfigCommand::Check { role, sourced }) => run::check(role, &sourced),
         Command::Config(ConfigCommand::Print { role, sourced }) => {
             run::print(role, &sourced, args.output.json)
         }
+        Command::Migrate(database) => tx::migrate_now(&database),
+        Command::Tx(command) => tx::run(command, args.output.json),
         Command::Ring(command) => ring::run(command, args.output.json),
         Command::Token(ids) => ring::token::run(&ids, args.output.json),
         Command::Split(split) => ring::split::run(&split, args.output.json),

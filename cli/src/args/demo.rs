@@ -88,14 +88,20 @@ impl FromStr for KillAt {
             let names = Blow::ALL.map(Blow::name).join(", ");
             format!("{role:?} is no role: write one of {names}")
         })?;
-        let at = humantime::parse_duration(time.trim())
-            .map_err(|error| format!("{time:?} is no time ({error}): write \"8s\" or \"1500ms\""))?;
+        let at = humantime::parse_duration(time.trim()).map_err(|error| {
+            format!("{time:?} is no time ({error}): write \"8s\" or \"1500ms\"")
+        })?;
         Ok(Self { blow, at })
     }
 }
 
 impl fmt::Display for KillAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.blow.name(), humantime::format_duration(self.at))
+        write!(
+            f,
+            "{}={}",
+            self.blow.name(),
+            humantime::format_duration(self.at)
+        )
     }
 }

@@ -1,13 +1,17 @@
 //! The command line, declared.
 
+mod demo;
 mod ring;
 mod role;
+mod tx;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 pub(crate) use self::{
+    demo::{Blow, Demo, KillAt},
     ring::{Audit, Bus, Ids, Owner, Ring, Seen, Split, Watch, transaction},
     role::{ConfigCommand, Dev, Role, Sourced},
+    tx::{Count, Database, List, Restore, Show, StateArg, StoreOf, Tx},
 };
 
 /// Sagas on NATS, Redis and Postgres, retried by whoever is alive.
@@ -38,9 +42,19 @@ pub(crate) enum Command {
     Coordinator(Sourced),
     /// Start servers, masters and slaves on this machine, around a command or until Ctrl-C
     Dev(Dev),
+    /// Watch an order saga survive outages and kills on real servers, with a verdict
+    Demo(Demo),
+    /// One service of the example shop
+    #[command(subcommand, hide = true)]
+    Shop(shop::Service),
+    /// Bring the schema of a store up to date
+    Migrate(Database),
     /// The ring, seen from outside
     #[command(subcommand)]
     Ring(Ring),
+    /// Transactions, seen by people
+    #[command(subcommand)]
+    Tx(Tx),
     /// Check or print a role's configuration
     #[command(subcommand)]
     Config(ConfigCommand),
