@@ -1,160 +1,21 @@
 //! The bus on a real NATS server with the shipped permissions.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod node;
+
 use std::time::Duration;
 
 use ring_core::{
     bus::{AskError, AskId, Op, Told},
-    id::{Cluster, NodeId, Region, Scope},
     subject::{Endpoints, Place, Topic, Verb},
     wire::{self, Answer, Author, Event, Fact, Probe, Publication, Question, Refusal, Role},
 };
-use ring_local::{Binaries, Nats, Settings};
 use ring_shell::{
-    bus::{Bus, Credentials, Options, server_addresses},
+    bus::{Credentials, server_addresses},
     clock,
-    tasks::Tasks,
-    telemetry::Meter,
 };
-use tempfile::TempDir;
-use tokio::sync::mpsc::Receiver;
 
-const LIMIT: Duration = Duration::from_secs(20);
-const WITHIN: Duration = Duration::from_secs(2);
-
-struct Server {
-    nats: Nats,
-    _data: TempDir,
-}
-
-struct Node {
-    bus: Bus,
-    told: Receiver<Told>,
-    _tasks: Tasks,
-}
-
-impl Server {
-    async fn start() -> Self {
-        let programs = Binaries::find(&Settings::from_env()).await.unwrap();
-        let data = tempfile::tempdir().unwrap();
-        let run = Nats::new_run().unwrap();
-        let nats = Nats::start(&programs.nats, data.path(), &run).await;
-        let nats = nats.unwrap();
-        Self { nats, _data: data }
-    }
-
-    async fn node(&self, role: Role, id: &str) -> Node {
-        let mut node = self.node_later(role, id).await;
-        node.until(|told| matches!(told, Told::Connected)).await;
-        node
-    }
-
-    async fn node_later(&self, role: Role, id: &str) -> Node {
-        Node::new(self.options(role, id)).await
-    }
-
-    fn options(&self, role: Role, id: &str) -> Options {
-        let user = match role {
-            Role::Master => ring_local::Role::Master,
-            Role::Slave => ring_local::Role::Slave,
-            Role::Orchestrator => ring_local::Role::Orchestrator,
-        };
-        Options {
-            servers: server_addresses(&self.nats.url()).unwrap(),
-            credentials: Credentials::User {
-                user: user.user().to_owned(),
-                password: self.nats.password(user).into(),
-            },
-            ca: None,
-            role,
-            scope: scope(),
-            id: NodeId::new(id).unwrap(),
-            boot: clock::boot(),
-            build: "0.0.1".to_owned(),
-        }
-    }
-
-    async fn user(&self, user: ring_local::Role) -> async_nats::Client {
-        async_nats::ConnectOptions::new()
-            .user_and_password(user.user().to_owned(), self.nats.password(user))
-            .custom_inbox_prefix(user.inbox_prefix())
-            .connect(self.nats.url())
-            .await
-            .unwrap()
-    }
-
-    async fn stranger(&self) -> async_nats::Client {
-        self.user(ring_local::Role::Master).await
-    }
-}
-
-impl Node {
-    async fn new(options: Options) -> Self {
-        let tasks = Tasks::new();
-        let meter = Meter::new(&options.scope, options.role);
-        let (bus, told) = Bus::connect(options, tasks.spawner(), meter).await.unwrap();
-        Self {
-            bus,
-            told,
-            _tasks: tasks,
-        }
-    }
-
-    async fn next(&mut self) -> Told {
-        let next = tokio::time::timeout(LIMIT, self.told.recv()).await;
-        next.unwrap().unwrap()
-    }
-
-    async fn until(&mut self, wanted: impl Fn(&Told) -> bool) -> Told {
-        loop {
-            let told = self.next().await;
-            if wanted(&told) {
-                return told;
-            }
-        }
-    }
-
-    async fn ask(&mut self, id: u64, place: Place) -> Result<Answer, AskError> {
-        let op = Op::Ask {
-            ask: AskId(id),
-            place,
-            question: Question::Status,
-            within: WITHIN,
-        };
-        self.bus.perform(op).await;
-        self.answered(id).await
-    }
-
-    async fn answered(&mut self, id: u64) -> Result<Answer, AskError> {
-        let told = self
-            .until(|told| matches!(told, Told::Answered { ask, .. } if *ask == AskId(id)))
-            .await;
-        let Told::Answered { answer, .. } = told else {
-            panic!("{told:?}")
-        };
-        answer
-    }
-
-    /// Waits until the server has seen what was ordered so far: it answers on the same connection,
-    /// in order, that nobody listens there.
-    async fn settled(&self) {
-        let nobody = "ring.none.none.event.none";
-        let answer = self.bus.client().request(nobody, "".into()).await;
-        let kind = answer.unwrap_err().kind();
-        assert_eq!(kind, async_nats::RequestErrorKind::NoResponders);
-    }
-}
-
-fn scope() -> Scope {
-    Scope {
-        region: Region::new("eu-1").unwrap(),
-        cluster: Cluster::new("c1").unwrap(),
-    }
-}
-
-fn id(text: &str) -> NodeId {
-    NodeId::new(text).unwrap()
-}
+use self::node::{LIMIT, Node, Server, WITHIN, id};
 
 fn probe() -> Publication {
     Publication::Probe(Probe {

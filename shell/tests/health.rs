@@ -46,6 +46,9 @@ async fn alive_is_not_ready_and_ready_is_told_with_reasons() {
     reasons.lock().unwrap().clear();
     assert!(page(address, "/readyz").await.starts_with("HTTP/1.1 200"));
     let version = page(address, "/version").await;
-    assert!(version.ends_with("{\"name\":\"toy\",\"version\":\"1.2.3\"}"), "{version}");
+    assert!(
+        version.ends_with("{\"name\":\"toy\",\"version\":\"1.2.3\"}"),
+        "{version}"
+    );
     tasks.stop().await;
 }
