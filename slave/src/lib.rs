@@ -104,7 +104,7 @@ impl Slave {
     /// Runs until `shutdown` and the leaving that follows, or until a newer boot has its id.
     ///
     /// # Errors
-    /// [`Error`] when it ended although nobody asked it to.
+    /// [`enum@Error`] when it ended although nobody asked it to.
     pub async fn run(self, shutdown: CancellationToken) -> Result<End, Error> {
         let Self {
             config,
