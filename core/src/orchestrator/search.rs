@@ -20,6 +20,11 @@ use crate::{
 /// Most slaves named as unusable: with more failing, any is as good as another.
 const EXCLUDED: usize = 16;
 
+/// So many assignments in a row under a lower term are a former leader's; after them it is the only
+/// leader there is: Redis lost the terms, and nobody who remembers them speaks to the master. A
+/// slave refuses a former leader's windows by itself, so nothing is at stake here but a detour.
+const FORMER_LEADERS: u32 = 2;
+
 /// The longest pause that a master may impose.
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
@@ -32,6 +37,8 @@ pub(super) struct Search {
     backoff: Backoff,
     excluded: BTreeMap<NodeId, Mono>,
     term: Option<Term>,
+    /// Assignments under a lower term in a row.
+    lower: u32,
     unanswered: u32,
 }
 
@@ -52,6 +59,7 @@ impl Search {
             backoff: backoff(&timing),
             excluded: BTreeMap::new(),
             term: None,
+            lower: 0,
             unanswered: 0,
         }
     }
@@ -148,7 +156,7 @@ impl Search {
         }
         let mut after = Duration::ZERO;
         match answer {
-            Ok(Answer::Assigned { slave, term }) if learn(&mut self.term, term) => {
+            Ok(Answer::Assigned { slave, term }) if self.follows(term) => {
                 self.state = State::Idle;
                 return Some(slave);
             }
@@ -168,6 +176,20 @@ impl Search {
         let pause = self.backoff.pause(chance).saturating_add(after);
         self.state = State::Resting(now.plus(pause));
         None
+    }
+
+    /// Whether who assigns under this term leads, as far as can be known here.
+    fn follows(&mut self, term: Term) -> bool {
+        if self.lower >= FORMER_LEADERS {
+            self.term = None;
+        }
+        let follows = learn(&mut self.term, term);
+        self.lower = if follows {
+            0
+        } else {
+            self.lower.saturating_add(1)
+        };
+        follows
     }
 
     pub(super) fn wake_at(&self) -> Wake {

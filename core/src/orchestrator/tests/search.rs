@@ -98,6 +98,25 @@ fn a_former_leaders_assignment_is_not_followed() {
 }
 
 #[test]
+fn a_lower_term_that_is_the_only_one_left_is_followed() {
+    let mut bench = Bench::joined();
+    let (beat, _) = bench.beat();
+    let (mut assign, ..) = only(&bench.answer(beat, Ok(heard(vec![], true))));
+    let lower = || Answer::Assigned {
+        slave: node("s-2"),
+        term: term(4),
+    };
+    for _ in 0..2 {
+        assert_eq!(bench.answer(assign, Ok(lower())), vec![]);
+        (assign, ..) = bench.until(is_assign);
+    }
+    let orders = bench.answer(assign, Ok(lower()));
+    let there = Place::Slave(node("s-2"), Verb::Register);
+    let registers = |op: &Op| matches!(op, Op::Ask { place, .. } if *place == there);
+    assert!(orders.iter().any(registers), "{orders:?}");
+}
+
+#[test]
 fn a_slave_that_does_not_answer_is_excluded_at_the_second_attempt() {
     let (mut bench, register) = Bench::assigned();
     bench.answer(register, Err(AskError::TimedOut));
