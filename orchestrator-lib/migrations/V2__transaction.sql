@@ -8,7 +8,9 @@ create table ringsaga.transaction (
     token bigint not null,
     -- A coarse place on the ring, 0 to 1023, by which the indexes are built.
     slot smallint not null generated always as (((token >> 54) + 512)::smallint) stored,
-    definition integer not null references ringsaga.definition,
+    -- No foreign keys on this path: every start would lock the same row of ringsaga.definition, and
+    -- nothing there is ever removed.
+    definition integer not null,
     state text not null,
     direction text not null,
     seq bigint not null,

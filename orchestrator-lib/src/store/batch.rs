@@ -114,16 +114,13 @@ pub(super) fn refuse(write: &Write) -> Option<Text> {
             ending: Ending::Completed(result),
             ..
         } => Some(result),
-        _ => None,
+        To::Next(_) | To::Park { .. } | To::Settle { .. } | To::HandBack { .. } => None,
     };
     let recorded = match write.entry.as_ref().map(|e| &e.attempt) {
         Some(Attempt::Done(result)) => Some(result),
-        _ => None,
+        Some(Attempt::Refused { .. } | Attempt::Skipped | Attempt::Paused { .. }) | None => None,
     };
-    result
-        .into_iter()
-        .chain(recorded)
-        .find_map(|payload| refuse_payload(payload))
+    result.into_iter().chain(recorded).find_map(refuse_payload)
 }
 
 /// Postgres keeps no NUL in text. JSON writes it as an escape, so only broken text has one.

@@ -142,7 +142,11 @@ impl Store {
                     claims.rows.push(row::claimed(row, capability, taken)?);
                 }
                 State::Quarantined => claims.quarantined.push(id),
-                _ => claims.disabled.push(id),
+                State::Disabled
+                | State::Paused
+                | State::Completed
+                | State::Compensated
+                | State::Terminated => claims.disabled.push(id),
             }
         }
         if claims.rows.is_empty() {

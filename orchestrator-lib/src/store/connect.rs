@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
-use deadpool_postgres::{Connect, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    Connect, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
+};
 use tokio::task::JoinHandle;
 use tokio_postgres::{
     AsyncMessage, Client, Statement,
@@ -319,15 +321,15 @@ where
     }
 }
 
-fn from_pool(operation: &'static str, error: deadpool_postgres::PoolError) -> Error {
+fn from_pool(operation: &'static str, error: PoolError) -> Error {
     match error {
-        deadpool_postgres::PoolError::Backend(error) => Error::classify(operation, error).0,
-        deadpool_postgres::PoolError::Closed => {
-            Error::permanent(operation, Reason("the store is closed"))
+        PoolError::Backend(error) => Error::classify(operation, error).0,
+        PoolError::Closed => Error::permanent(operation, Reason("the store is closed")),
+        PoolError::Timeout(_) | PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => {
+            Error::Unreachable {
+                operation,
+                source: Arc::new(error),
+            }
         }
-        other => Error::Unreachable {
-            operation,
-            source: Arc::new(other),
-        },
     }
 }

@@ -142,6 +142,17 @@ impl Error {
         code.is_some_and(|c| ["22", "23", "54"].iter().any(|p| c.code().starts_with(p)))
     }
 
+    /// Whether tables or the schema are not there.
+    pub(super) fn lacks_schema(&self) -> bool {
+        let Self::Permanent { source, .. } = self else {
+            return false;
+        };
+        let code = source
+            .downcast_ref::<tokio_postgres::Error>()
+            .and_then(tokio_postgres::Error::code);
+        code.is_some_and(|c| [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME].contains(c))
+    }
+
     /// Whether a lock limit or a unique key stopped it, so that another session has the same key.
     pub(super) fn lock_limit(&self) -> bool {
         let Self::Conflict { source, .. } = self else {

@@ -71,7 +71,13 @@ impl Store {
             let statement = s.prepare(sql::STANDING).await?;
             s.one(&statement, &[]).await
         });
-        let row = asked.await?;
+        let row = match asked.await {
+            Err(error) if error.lacks_schema() => {
+                let reason = Reason("the database has no store yet: run `ringsaga migrate`");
+                return Err(Error::permanent(operation, reason));
+            }
+            answer => answer?,
+        };
         if get::<bool>(&row, "standby")? {
             return Err(Error::unreachable(
                 operation,

@@ -1,6 +1,14 @@
 //! A migrated database a test, processes that claim and write on it, and a second session to
 //! interleave with.
 #![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "names and values that are right by sight"
+)]
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names the one answer it expects"
+)]
 
 use std::{sync::Arc, time::Duration};
 

@@ -209,7 +209,7 @@ impl Task {
                     bytes += asked.question.start.input.as_str().len();
                     batch.starts.push(asked);
                 }
-                other => left.push_back(other),
+                later @ (Job::Write(_) | Job::Start(_)) => left.push_back(later),
             }
         }
         left.append(&mut self.queue);
@@ -224,14 +224,16 @@ impl Task {
         if batch.is_empty() {
             return;
         }
+        let rows = batch.writes.len() + batch.starts.len();
+        #[expect(clippy::cast_precision_loss, reason = "at most MAX_ROWS")]
+        metrics::histogram!("ringsaga_commit_rows").record(rows as f64);
         match self.send(&batch).await {
             Ok((writes, starts)) => {
                 self.finish_writes(batch.writes, writes).await;
                 self.finish_starts(batch.starts, starts).await;
             }
             Err(error) => {
-                tracing::warn!(%error, rows = batch.writes.len() + batch.starts.len(),
-                    "a batch's fate is unknown");
+                tracing::warn!(%error, rows, "a batch's fate is unknown");
                 finish::fail(batch.writes, &error);
                 finish::fail(batch.starts, &error);
             }
