@@ -124,7 +124,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         match node.wait(started.id, Duration::from_secs(60)).await? {
             Ended::Completed(result) => print(&format!("completed: {}", result.read::<String>()?)),
             Ended::Compensated { reason } => print(&format!("undone, because {reason}")),
-            other => print(&format!("a person is needed: {other:?}")),
+            ended @ (Ended::Terminated { .. }
+            | Ended::Disabled { .. }
+            | Ended::Quarantined { .. }) => {
+                print(&format!("a person is needed: {ended:?}"));
+            }
         }
     }
 

@@ -32,7 +32,8 @@ pub struct Config {
     /// The saga store.
     pub database: Database,
     /// The ring's bus. Without it the node works with Postgres alone: it runs its sagas and
-    /// sweeps, but owns no range of the ring, and says `degraded`.
+    /// sweeps, at once and not only what is overdue; it owns no range of the ring, and says
+    /// `degraded`.
     #[serde(default)]
     pub nats: Option<Nats>,
     /// Whether it also retries what other nodes paused or left behind. Default no.
@@ -228,12 +229,23 @@ impl Config {
         }
     }
 
+    /// The whole table of times. Without a bus nobody owns a range, so there is nobody to be
+    /// waited for: what is due is swept as soon as the rules allow.
+    #[must_use]
+    pub fn timing(&self) -> Timing {
+        let mut timing = self.timing.timing();
+        if self.nats.is_none() && self.timing.overdue_after.is_none() {
+            timing.overdue_after = Duration::from_millis(100);
+        }
+        timing
+    }
+
     /// Checks what the types don't.
     ///
     /// # Errors
     /// [`ConfigErrors`]: all of them at once.
     pub fn check(&self) -> Result<(), ConfigErrors> {
-        let timing = self.timing.timing().errors();
+        let timing = self.timing().errors();
         let mut found: Vec<_> = timing.into_iter().map(ConfigError::from).collect();
         if RegionCode::new(self.region_code).is_none() {
             found.push(ConfigError::RegionCode(self.region_code));

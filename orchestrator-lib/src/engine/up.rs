@@ -58,7 +58,7 @@ pub(crate) async fn up(parts: Parts) -> Result<(Arc<Engine>, Strings), Error> {
     let (view_sent, view) = watch::channel(ring::View::default());
     let announcer = Announcer::new(config.scope(), config.instance.clone(), boot, client);
     let engine = Arc::new(Engine {
-        timing: config.timing.timing(),
+        timing: config.timing(),
         boot,
         sagas: parts.sagas,
         shared: parts.shared,

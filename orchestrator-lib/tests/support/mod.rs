@@ -8,7 +8,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -156,23 +156,23 @@ pub async fn undo(cx: Context, _: u32, result: Option<String>) -> Result<(), Ste
 impl Ledger {
     /// The next calls of this kind (`a`, `undo a`) answer so; afterwards they succeed again.
     pub fn next(&self, call: &str, replies: impl IntoIterator<Item = Reply>) {
-        let mut book = self.0.lock().unwrap();
+        let mut book = self.book();
         book.replies.entry(call.into()).or_default().extend(replies);
     }
 
     /// Every call, in order.
     pub fn calls(&self) -> Vec<String> {
-        self.0.lock().unwrap().calls.clone()
+        self.book().calls.clone()
     }
 
     /// How many different keys calls of a kind came with.
     pub fn keys(&self) -> BTreeMap<String, u32> {
-        self.0.lock().unwrap().keys.clone()
+        self.book().keys.clone()
     }
 
     /// What a step's compensation was given.
     pub fn given(&self, step: &str) -> Option<Option<String>> {
-        self.0.lock().unwrap().results.get(step).cloned()
+        self.book().results.get(step).cloned()
     }
 
     /// Waits until a call of this kind has been made `count` times.
@@ -183,14 +183,18 @@ impl Ledger {
         .await;
     }
 
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn undone(&self, step: &str, result: Option<String>) {
-        let mut book = self.0.lock().unwrap();
+        let mut book = self.book();
         book.results.insert(step.into(), result);
     }
 
     async fn call(&self, call: &str, key: &str) -> Result<(), StepError> {
         let reply = {
-            let mut book = self.0.lock().unwrap();
+            let mut book = self.book();
             book.calls.push(call.into());
             *book.keys.entry(key.into()).or_default() += 1;
             book.replies.get_mut(call).and_then(VecDeque::pop_front)
