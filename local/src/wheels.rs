@@ -9,9 +9,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::binaries::Server;
 use crate::folder;
 use crate::process::Process;
+use crate::server::Server;
 use crate::settings::Settings;
 use crate::spec::Spec;
 

@@ -13,7 +13,7 @@ use ring_core::machine::End;
 use ring_shell::config::{Common, Effective, Settings, Sources};
 use secrecy::SecretString;
 
-use super::{read, roles, sources, start};
+use super::process::{log, read, sources, start};
 use crate::{args::Sourced, exit::Exit};
 
 /// Settings that each role may have for itself.
@@ -46,7 +46,7 @@ struct Roles {
 /// Runs the roles of this index.
 pub(super) fn run(sourced: &Sourced) -> anyhow::Result<()> {
     let sources = sources(sourced);
-    let log = roles::log(&sources, ring_core::wire::Role::Slave);
+    let log = log(&sources, ring_core::wire::Role::Slave);
     let Roles { master, slave, .. } = choose(&sources)?;
     start(&log, async |numbers, shutdown| {
         let master = master.map(|config| {

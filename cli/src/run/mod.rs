@@ -1,25 +1,15 @@
 //! Runs roles: master, slave, or a coordinator that is either or both.
 //!
-//! Reads the configuration whole, installs logs, numbers and signals, and hands over to the role's
-//! library. What a role decides is not here.
+//! Hands over to the role's library. What a role decides is not here.
 
 mod coordinator;
 pub(crate) mod dev;
+mod process;
 mod roles;
+mod shown;
 
-use ring_core::machine::End;
-use ring_shell::{
-    config::{ConfigError, Effective, Log, Settings, Sources, environment},
-    shutdown,
-    telemetry::{Format, Numbers, install_log, install_recorder},
-};
-use tokio_util::sync::CancellationToken;
-
-pub(crate) use self::roles::{check, print};
-use crate::{
-    args::{Role, Sourced},
-    exit::Exit,
-};
+pub(crate) use self::shown::{check, print};
+use crate::args::{Role, Sourced};
 
 /// Runs a role until a signal, or until a newer boot has its id (exit 78).
 pub(crate) fn run(role: Role, sourced: &Sourced) -> anyhow::Result<()> {
@@ -28,55 +18,4 @@ pub(crate) fn run(role: Role, sourced: &Sourced) -> anyhow::Result<()> {
         Role::Slave => roles::slave(sourced),
         Role::Coordinator => coordinator::run(sourced),
     }
-}
-
-/// Where a role's configuration comes from.
-fn sources(sourced: &Sourced) -> Sources {
-    Sources {
-        file: sourced.config.clone(),
-        environment: environment(),
-        flags: sourced.set.clone(),
-    }
-}
-
-/// Reads one configuration whole; every mistake at once, exit 64.
-fn read<T>(
-    sources: Sources,
-    ask: impl FnOnce(&mut Settings) -> Option<T>,
-) -> anyhow::Result<(T, Vec<Effective>)> {
-    let mut settings = Settings::read(sources);
-    let asked = ask(&mut settings);
-    let wrong = |error: ConfigError| Exit::Config.because(error.to_string());
-    match settings.finish(asked).map_err(wrong)? {
-        (Some(value), effective) => Ok((value, effective)),
-        (None, _) => Err(Exit::Config.because("the configuration is incomplete")),
-    }
-}
-
-/// Runs a role on a runtime of its own, with logs, numbers and signals in place.
-fn start(
-    log: &Log,
-    role: impl AsyncFnOnce(Numbers, CancellationToken) -> anyhow::Result<End>,
-) -> anyhow::Result<()> {
-    let format = if log.json {
-        Format::Json
-    } else {
-        Format::Plain
-    };
-    install_log(format, &log.filter)
-        .map_err(|e| Exit::Config.because(format!("log.filter: {e}")))?;
-    // Ours is the binary: the libraries leave the choice of a TLS provider to it.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let numbers = install_recorder()?;
-        let shutdown = shutdown::on_signals()?;
-        match role(numbers, shutdown).await? {
-            End::Drained => Ok(()),
-            End::Superseded => Err(Exit::Superseded
-                .because("a newer process has this id: give each process an id of its own")),
-        }
-    })
 }

@@ -6,6 +6,7 @@
 //! does not parse is counted and dropped by the shell.
 
 mod event;
+mod member;
 mod request;
 mod scalar;
 mod status;
@@ -18,9 +19,10 @@ use thiserror::Error;
 
 pub use self::{
     event::{Author, Event, Fact, Role, Tx},
+    member::{Health, Load, Who},
     request::{
-        Answer, Assign, Confirm, Health, Hint, Leave, Load, OrchestratorBeat, Question, Refusal,
-        Register, SlaveBeat, Who,
+        Answer, Assign, Confirm, Hint, Leave, OrchestratorBeat, Question, Refusal, Register,
+        SlaveBeat,
     },
     scalar::Time,
     status::{MasterStatus, MemberStatus, ServiceCut, SlaveStatus},

@@ -6,23 +6,15 @@ use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    member::{Health, Load, Who},
     scalar::Time,
     status::{MasterStatus, SlaveStatus},
     window::GrantWire,
 };
 use crate::{
-    id::{BootId, NodeId, Nonce, Service},
+    id::{NodeId, Nonce, Service},
     window::{Term, WindowNo},
 };
-
-/// Who asks: an id in one boot.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Who {
-    /// The id.
-    pub id: NodeId,
-    /// This start of its process.
-    pub boot: BootId,
-}
 
 /// What a coordinator is asked. Every handler is idempotent: a request that timed out was perhaps
 /// done and may be sent again.
@@ -70,21 +62,6 @@ pub struct Confirm {
     pub nonce: Nonce,
 }
 
-/// What a slave tells about one service: counts, not names (R12).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Load {
-    /// The service.
-    pub service: Service,
-    /// Live orchestrators that will still be here for the next cut.
-    pub live: u32,
-    /// How many of them can't work now (their store is stuck, their clock is off).
-    pub sick: u32,
-    /// Due transactions in their ranges, as last polled.
-    pub backlog: u64,
-    /// Age of the oldest due one.
-    pub oldest_due_ms: u64,
-}
-
 /// A slave's heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlaveBeat {
@@ -103,20 +80,6 @@ pub struct SlaveBeat {
     /// Whether its orchestrators find its clock off, too.
     #[serde(default)]
     pub clock_off: bool,
-}
-
-/// How well an orchestrator works.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Health {
-    /// Since the last poll that succeeded; absent before the first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub polled_ms: Option<u64>,
-    /// Due transactions in its range, as last polled.
-    pub backlog: u64,
-    /// Age of the oldest due one.
-    pub oldest_due_ms: u64,
-    /// Whether it can't work now: its store is stuck or its clock is off.
-    pub sick: bool,
 }
 
 /// An orchestrator's heartbeat.

@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    request::{Health, Load, Who},
+    member::{Health, Load, Who},
     scalar::Time,
     window::{CutWire, GrantWire},
 };
