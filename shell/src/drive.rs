@@ -150,6 +150,7 @@ pub async fn drive<P: Perform>(
 ) -> Result<End, DriveError> {
     let mut orders = Vec::new();
     let mut leaving: Option<Mono> = None;
+    let mut woken = clock::now().mono;
     let mut input = performer.started();
     loop {
         let now = clock::now();
@@ -160,9 +161,16 @@ pub async fn drive<P: Perform>(
                 return Ok(end);
             }
         }
-        input = match next(performer, edges, machine.wake_at(), leaving).await {
+        // Counted from the last time, not from the last input: a busy machine sees the clock, too.
+        let watch = woken.plus(LONGEST_SLEEP);
+        let mut wake = machine.wake_at();
+        wake.at_mono(watch, "clock watch");
+        input = match next(performer, edges, wake, leaving).await {
             Woken::Input(input) => input,
-            Woken::Deadline => performer.woke(),
+            Woken::Deadline => {
+                woken = clock::now().mono;
+                performer.woke()
+            }
             Woken::Asked => {
                 leaving = Some(clock::now().mono.plus(edges.grace));
                 performer.drained()
@@ -202,10 +210,7 @@ async fn next<P: Perform>(
     if let Some(reason) = edges.bus.unusable() {
         return Woken::Failed(DriveError::Bus(reason));
     }
-    let (sleep, reason) = wake
-        .after(asleep)
-        .filter(|(sleep, _)| *sleep < LONGEST_SLEEP)
-        .unwrap_or((LONGEST_SLEEP, "clock watch"));
+    let (sleep, reason) = wake.after(asleep).unwrap_or((LONGEST_SLEEP, "clock watch"));
     tokio::select! {
         () = edges.tasks.broken() => Woken::Failed(DriveError::Broken),
         () = edges.shutdown.cancelled(), if leaving.is_none() => Woken::Asked,
