@@ -350,7 +350,10 @@ impl World {
             mutant.answer(self.nodes[i].who.role, &mut answer);
         }
         self.watch.answered(&answer);
-        if self.nodes[i].link != Link::Up {
+        // Who has the same request on two subscriptions is refused the reply by the server's
+        // `allow_responses`: a leader must not overhear itself.
+        let overhears = self.nodes[i].listens.contains_key(&Topic::MasterRequests);
+        if overhears || self.nodes[i].link != Link::Up {
             return;
         }
         if let [Some(at), _] = self.network.arrivals(i, asker.node, self.now) {

@@ -1,4 +1,5 @@
-//! `cargo sim --seed 7 | --seeds 0..1000000 | --trace FILE`: universes by hand.
+//! `cargo sim --seed 7 | --seeds 0..1000000 | --trace FILE`: universes by hand; with
+//! `--mutant NAME` those of a planted defect, to see how soon it is noticed.
 //!
 //! Exit codes: 0 all held, 1 a violation, 2 the arguments make no sense.
 
@@ -8,33 +9,28 @@ use std::{
     process::ExitCode,
 };
 
-use harness::{batch, params::Params, world};
+use harness::{batch, mutants::Mutant, params::Params, world};
 
-const USAGE: &str = "usage: cargo sim --seed N [--trace FILE] | --seeds FROM..TO [--keep-going]";
+const USAGE: &str =
+    "usage: cargo sim --seed N [--trace FILE] | --seeds FROM..TO [--keep-going] [--mutant NAME]";
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Args {
     seeds: Option<Range<u64>>,
     trace: Option<String>,
     keep_going: bool,
+    mutant: Option<Mutant>,
 }
 
 fn main() -> ExitCode {
-    match parse(std::env::args().skip(1)) {
-        Some(Args {
-            seeds: Some(seeds),
-            trace: Some(file),
-            ..
-        }) => show(seeds.start, &file),
-        Some(Args {
-            seeds: Some(seeds),
-            trace: None,
-            keep_going,
-        }) => many(seeds, keep_going),
-        _ => {
-            say(USAGE);
-            ExitCode::from(2)
-        }
+    let args = parse(std::env::args().skip(1));
+    let Some((args, seeds)) = args.and_then(|args| Some((args.clone(), args.seeds?))) else {
+        say(USAGE);
+        return ExitCode::from(2);
+    };
+    match &args.trace {
+        Some(file) => show(seeds.start, args.mutant, file),
+        None => many(seeds, &args),
     }
 }
 
@@ -53,6 +49,11 @@ fn parse(mut args: impl Iterator<Item = String>) -> Option<Args> {
                 parsed.seeds = Some(from.parse().ok()?..to.parse().ok()?);
             }
             "--trace" => parsed.trace = Some(args.next()?),
+            "--mutant" => {
+                let name = args.next()?;
+                let named = |mutant: &Mutant| format!("{mutant:?}") == name;
+                parsed.mutant = Some(Mutant::ALL.into_iter().find(named)?);
+            }
             "--keep-going" => parsed.keep_going = true,
             _ => return None,
         }
@@ -60,8 +61,8 @@ fn parse(mut args: impl Iterator<Item = String>) -> Option<Args> {
     Some(parsed)
 }
 
-fn show(seed: u64, file: &str) -> ExitCode {
-    let report = world::run(Params::from_seed(seed), None, true);
+fn show(seed: u64, mutant: Option<Mutant>, file: &str) -> ExitCode {
+    let report = world::run(Params::from_seed(seed), mutant, true);
     say(&format!(
         "{:#?}\ndigest {:016x}\n{}",
         report.params, report.digest, report.counters
@@ -81,9 +82,9 @@ fn show(seed: u64, file: &str) -> ExitCode {
     }
 }
 
-fn many(seeds: Range<u64>, keep_going: bool) -> ExitCode {
-    let enough = if keep_going { usize::MAX } else { 1 };
-    let summary = batch::run(seeds, None, enough);
+fn many(seeds: Range<u64>, args: &Args) -> ExitCode {
+    let enough = if args.keep_going { usize::MAX } else { 1 };
+    let summary = batch::run(seeds, args.mutant, enough);
     for (seed, story) in &summary.failures {
         say(&format!(
             "seed {seed} {story}\n  replay: {}",
