@@ -5,7 +5,7 @@
 create table if not exists barrier (
     transaction uuid not null,
     step text not null,
-    direction text not null check (direction in ('forward', 'compensate')),
+    direction text not null check (direction in ('forward', 'compensating')),
     -- JSON text; null in a row that only blocks.
     answer text,
     -- Calls that found the row and changed nothing.

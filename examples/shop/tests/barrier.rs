@@ -39,6 +39,7 @@ impl Own {
     }
 }
 
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
 fn key(direction: &str, step: &str) -> Key {
     let text = format!("0190b3a0-7c3e-7000-8000-000000000001/{direction}/{step}");
     text.parse().unwrap()
@@ -102,7 +103,7 @@ async fn a_duplicate_gets_the_stored_answer_and_no_second_effect() -> Checked {
 async fn a_refund_of_an_unknown_charge_is_accepted_and_blocks_the_late_one() -> Checked {
     let own = Own::with(Payment::SCHEMA).await?;
     let payment = Payment::new(own.database.clone(), Arc::default());
-    let refund = || payment.refund(key("compensate", "charge"), about());
+    let refund = || payment.refund(key("compensating", "charge"), about());
     let null = || "null".to_owned();
     // The first, and a repetition: nothing to pay back, done.
     assert_eq!(refund().await, Err(Answer::Done(null())));
@@ -121,7 +122,7 @@ async fn an_action_that_comes_again_after_it_was_undone_is_not_answered_done() -
     let payment = Payment::new(own.database.clone(), Arc::default());
     let ask = || payment.charge(key("forward", "charge"), charge("ann"));
     assert!(matches!(ask().await, Ok(Answer::Done(_))));
-    let refund = || payment.refund(key("compensate", "charge"), about());
+    let refund = || payment.refund(key("compensating", "charge"), about());
     assert!(matches!(refund().await, Ok(Answer::Done(_))));
     assert!(matches!(refund().await, Err(Answer::Again(_))));
     assert_eq!(ask().await, Err(Answer::Compensated));
@@ -142,7 +143,7 @@ async fn a_refusal_is_not_stored_so_that_a_later_attempt_is_judged_anew() -> Che
     let stock = "select available from stock";
     assert_eq!(own.number(stock).await?, 0);
     assert!(
-        few.release(key("compensate", "reserve"), about())
+        few.release(key("compensating", "reserve"), about())
             .await
             .is_ok()
     );
@@ -180,7 +181,7 @@ async fn a_key_that_goes_the_wrong_way_is_refused() -> Checked {
     let own = Own::with(Payment::SCHEMA).await?;
     let payment = Payment::new(own.database.clone(), Arc::default());
     let asked = payment
-        .charge(key("compensate", "charge"), charge("ann"))
+        .charge(key("compensating", "charge"), charge("ann"))
         .await;
     assert!(matches!(asked, Err(Answer::Malformed(_))), "{asked:?}");
     Ok(())

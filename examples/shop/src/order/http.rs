@@ -116,6 +116,10 @@ impl Problem {
 }
 
 impl From<Error> for Problem {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "what is no answer to the customer is ours to repair, new variants too"
+    )]
     fn from(error: Error) -> Self {
         let status = match &error {
             Error::KeyUsed { .. } => StatusCode::CONFLICT,

@@ -55,9 +55,10 @@ pub(crate) async fn run(config: Config, process: Process) -> anyhow::Result<()> 
 async fn work(config: &Config, shop: &Shop, process: &Process) -> anyhow::Result<()> {
     let node = Node::builder(config.node.clone())
         .saga(shop.saga.clone())
-        .provide(Participants::new(config)?)
-        .start();
-    let Some(node) = process.shutdown.run_until_cancelled(node).await else {
+        .provide(Participants::new(config)?);
+    // On the heap: connecting to everything is a large future.
+    let starting = Box::pin(node.start());
+    let Some(node) = process.shutdown.run_until_cancelled(starting).await else {
         return Ok(()); // asked to end before the database answered
     };
     let node = node?;

@@ -72,7 +72,7 @@ impl<'a> Barrier<'a> {
         let undone: bool = transaction
             .query_one(
                 "select exists (select from barrier where transaction = $1 and step = $2 \
-                 and direction = 'compensate')",
+                 and direction = 'compensating')",
                 &[&key.transaction, &key.step],
             )
             .await?
@@ -181,7 +181,7 @@ impl Direction {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Forward => "forward",
-            Self::Compensate => "compensate",
+            Self::Compensate => "compensating",
         }
     }
 }
@@ -196,7 +196,7 @@ impl FromStr for Key {
             let transaction = next()?.parse().ok()?;
             let direction = match next()? {
                 "forward" => Direction::Forward,
-                "compensate" => Direction::Compensate,
+                "compensating" => Direction::Compensate,
                 _ => return None,
             };
             let step = next()?.to_owned();
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_key_is_read_as_it_is_written() {
-        let text = "0190b3a0-7c3e-7000-8000-000000000001/compensate/charge";
+        let text = "0190b3a0-7c3e-7000-8000-000000000001/compensating/charge";
         let key: Key = text.parse().unwrap();
         assert_eq!(key.direction, Direction::Compensate);
         assert_eq!(key.to_string(), text);
