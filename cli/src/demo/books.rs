@@ -2,9 +2,11 @@
 //!
 //! Reads them; what they amount to is decided in `verdict`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Context as _;
+use ring_core::time::Wall;
+use serde::Serialize;
 use tokio_postgres::{Client, NoTls, Row};
 
 use super::stage::{Places, SERVICE};
@@ -43,6 +45,17 @@ pub(crate) struct Books {
     pub(crate) blocked: i64,
 }
 
+/// How fast the work was done that waited for payment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Drain {
+    /// Orders that were open when payment came back.
+    pub(crate) waiting: i64,
+    /// Until the last of those was settled.
+    pub(crate) waiting_settled_ms: u64,
+    /// Until the last order of all was settled, those that came later included.
+    pub(crate) last_settled_ms: u64,
+}
+
 /// How many transactions are in which state.
 pub(crate) type Counts = BTreeMap<String, i64>;
 
@@ -62,6 +75,12 @@ const PAYMENT: &str = "select transaction::text, order_id, \
 const BARRIER: &str = "select coalesce(sum(repeats), 0)::bigint as repeated, \
     coalesce(sum(repeats) filter (where direction = 'forward' and answer is null), 0)::bigint \
     as blocked from barrier";
+/// One server, one clock: the store's times compare with ours.
+const DRAIN: &str = "with back as (select to_timestamp($2::bigint / 1000.0) as at) \
+    select count(*) filter (where created_at < back.at) as waiting, \
+    extract(epoch from max(settled_at) filter (where created_at < back.at) - min(back.at))::float8, \
+    extract(epoch from max(settled_at) - min(back.at))::float8 \
+    from ringsaga.transaction, back where service = $1 and settled_at >= back.at";
 const COUNTS: &str = "select state, count(*) from ringsaga.transaction where service = $1 \
     group by state";
 
@@ -91,7 +110,9 @@ impl Readers {
     /// When the saga store does not answer.
     pub(crate) async fn counts(&self) -> anyhow::Result<Counts> {
         let rows = self.store.query(COUNTS, &[&SERVICE]).await?;
-        rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+        rows.iter()
+            .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+            .collect()
     }
 
     /// How many late actions were refused so far.
@@ -99,7 +120,33 @@ impl Readers {
     /// # Errors
     /// When payment's database does not answer.
     pub(crate) async fn blocked(&self) -> anyhow::Result<i64> {
-        Ok(self.payment.query_one(BARRIER, &[]).await?.try_get("blocked")?)
+        Ok(self
+            .payment
+            .query_one(BARRIER, &[])
+            .await?
+            .try_get("blocked")?)
+    }
+
+    /// How fast the work was done that was open at this moment; none when there was none.
+    ///
+    /// # Errors
+    /// When the saga store does not answer.
+    pub(crate) async fn drain(&self, back: Wall) -> anyhow::Result<Option<Drain>> {
+        let row = self.store.query_one(DRAIN, &[&SERVICE, &back.0]).await?;
+        let ms = |index| {
+            let seconds: Option<f64> = row.try_get(index)?;
+            let time = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+            anyhow::Ok(time.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)))
+        };
+        let waiting = row.try_get("waiting")?;
+        Ok(match (ms(1)?, ms(2)?) {
+            (Some(waiting_settled_ms), Some(last_settled_ms)) => Some(Drain {
+                waiting,
+                waiting_settled_ms,
+                last_settled_ms,
+            }),
+            _ => None,
+        })
     }
 
     /// Reads everything.
@@ -135,7 +182,10 @@ impl Readers {
 
 impl Books {
     fn account(&mut self, row: &Row) -> anyhow::Result<&mut Account> {
-        let account = self.accounts.entry(row.try_get("transaction")?).or_default();
+        let account = self
+            .accounts
+            .entry(row.try_get("transaction")?)
+            .or_default();
         account.order_id = row.try_get("order_id")?;
         Ok(account)
     }

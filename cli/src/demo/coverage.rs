@@ -32,7 +32,10 @@ pub(crate) struct Timeline {
 impl Standing {
     /// From what was heard of the current window.
     pub(crate) fn now(ledger: &Ledger, ring: &Ring, n: WindowNo, dead: &BTreeSet<String>) -> Self {
-        let grants = ledger.window(ring, n).into_iter().flat_map(|sheet| sheet.grants.values());
+        let grants = ledger
+            .window(ring, n)
+            .into_iter()
+            .flat_map(|sheet| sheet.grants.values());
         let mut owners: Vec<(String, Range)> = grants
             .map(|grant| (grant.holder.to_string(), grant.range))
             .filter(|(holder, _)| !dead.contains(holder))
@@ -64,10 +67,11 @@ impl Timeline {
     /// never was again.
     pub(crate) fn whole_after(&self, blow: Mono, until: Option<Mono>) -> Option<Duration> {
         let begun = |from: Mono| until.is_none_or(|until| from < until);
-        let felt = self.dark.iter().filter(|(from, to)| {
-            begun(*from) && to.is_none_or(|to| to > blow)
-        });
-        match felt.last() {
+        let mut felt = self
+            .dark
+            .iter()
+            .filter(|(from, to)| begun(*from) && to.is_none_or(|to| to > blow));
+        match felt.next_back() {
             None => Some(Duration::ZERO),
             Some((_, to)) => to.map(|to| to.since(blow)),
         }
@@ -93,11 +97,17 @@ mod tests {
         ] {
             line.note(Mono(at), whole);
         }
-        let seconds = |blow, until| line.whole_after(Mono(blow), until);
-        assert_eq!(seconds(50, Some(Mono(1_000))), Some(Duration::from_millis(850)));
-        assert_eq!(seconds(950, Some(Mono(1_900))), Some(Duration::ZERO));
-        assert_eq!(seconds(1_900, None), Some(Duration::from_millis(600)));
+        let seconds = |line: &Timeline, blow, until| line.whole_after(Mono(blow), until);
+        assert_eq!(
+            seconds(&line, 50, Some(Mono(1_000))),
+            Some(Duration::from_millis(850))
+        );
+        assert_eq!(seconds(&line, 950, Some(Mono(1_900))), Some(Duration::ZERO));
+        assert_eq!(
+            seconds(&line, 1_900, None),
+            Some(Duration::from_millis(600))
+        );
         line.note(Mono(3_000), false);
-        assert_eq!(seconds(2_600, None), None);
+        assert_eq!(seconds(&line, 2_600, None), None);
     }
 }

@@ -42,7 +42,10 @@ impl Customers {
 
     /// Orders that nobody took, and why.
     pub(crate) fn trouble(&self) -> Vec<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.trouble
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Places all orders, evenly over a time; ends when each was taken or given up.
@@ -70,7 +73,12 @@ impl Customers {
 
     async fn one(&self, http: &Client, services: &[String], first: usize, order: &Order) {
         let mut last = String::new();
-        for service in services.iter().cycle().skip(first % services.len().max(1)).take(TRIES) {
+        for service in services
+            .iter()
+            .cycle()
+            .skip(first % services.len().max(1))
+            .take(TRIES)
+        {
             let url = format!("{service}/orders");
             // The same order_id: whoever took it already says so.
             let sent = http.post(url).timeout(REQUEST).json(order).send().await;
@@ -90,6 +98,9 @@ impl Customers {
             tokio::time::sleep(AGAIN).await;
         }
         let says = format!("{}: {last}", order.order_id);
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).push(says);
+        self.trouble
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(says);
     }
 }

@@ -91,7 +91,10 @@ impl Plan {
     /// # Errors
     /// A sentence about flags that make no story.
     pub(crate) fn draw(demo: &Demo, mut orders: Vec<Order>) -> Result<Self, String> {
-        let mut dice = Dice { seed: demo.seed, drawn: 0 };
+        let mut dice = Dice {
+            seed: demo.seed,
+            drawn: 0,
+        };
         dice.shuffle(&mut orders);
         // Stable: those that can be held first, then the rest as shuffled.
         let mut held = 0;
@@ -103,7 +106,11 @@ impl Plan {
         }
         let acts = acts(&mut dice, &demo.kill_at)?;
         let last = acts.last().map_or(Duration::ZERO, |act| act.at);
-        let up = acts.iter().filter(|act| act.blow == Blow::PaymentUp).map(|act| act.at).max();
+        let up = acts
+            .iter()
+            .filter(|act| act.blow == Blow::PaymentUp)
+            .map(|act| act.at)
+            .max();
         Ok(Self {
             orders,
             placing: last + AFTER_THE_LAST,
@@ -117,11 +124,18 @@ impl Plan {
 fn acts(dice: &mut Dice, told: &[KillAt]) -> Result<Vec<Act>, String> {
     let mut acts = Vec::new();
     for blow in Blow::ALL {
-        let times: Vec<Duration> = told.iter().filter(|k| k.blow == blow).map(|k| k.at).collect();
+        let times: Vec<Duration> = told
+            .iter()
+            .filter(|k| k.blow == blow)
+            .map(|k| k.at)
+            .collect();
         let most = most(blow);
         if times.len() > most {
             let name = blow.name();
-            return Err(format!("--kill-at {name}: at most {most}, {} were given", times.len()));
+            return Err(format!(
+                "--kill-at {name}: at most {most}, {} were given",
+                times.len()
+            ));
         }
         // Drawn whether told or not, so that a flag changes nothing else.
         let usual = dice.about(usual(blow));
@@ -136,7 +150,11 @@ fn acts(dice: &mut Dice, told: &[KillAt]) -> Result<Vec<Act>, String> {
                     humantime::format_duration(LATEST),
                 ));
             }
-            acts.push(Act { at, blow, victim: victims.pop().unwrap_or(0) });
+            acts.push(Act {
+                at,
+                blow,
+                victim: victims.pop().unwrap_or(0),
+            });
         }
     }
     acts.sort_by_key(|act| act.at);
@@ -147,14 +165,15 @@ fn acts(dice: &mut Dice, told: &[KillAt]) -> Result<Vec<Act>, String> {
     Ok(acts)
 }
 
+/// Apart, so that each one's effect on the ring can be told from the next one's.
 fn usual(blow: Blow) -> Duration {
     Duration::from_secs(match blow {
         Blow::PaymentDown => 5,
-        Blow::Slave => 8,
-        Blow::Order => 13,
-        Blow::PaymentUp => 20,
-        Blow::Master => 22,
-        Blow::Nats => 28,
+        Blow::Slave => 7,
+        Blow::Order => 17,
+        Blow::PaymentUp => 23,
+        Blow::Master => 26,
+        Blow::Nats => 32,
     })
 }
 
@@ -177,7 +196,9 @@ fn victims(dice: &mut Dice, blow: Blow) -> Vec<usize> {
         Blow::Nats => (0..NATS_NODES).collect(),
         Blow::Order => {
             let spared = dice.draw(RETRY_NODES);
-            (0..ORDER_SERVICES).filter(|index| *index != spared).collect()
+            (0..ORDER_SERVICES)
+                .filter(|index| *index != spared)
+                .collect()
         }
     };
     dice.shuffle(&mut all);
@@ -217,7 +238,11 @@ mod tests {
         let (usual, told) = (plan(7, &[]).unwrap(), plan(7, &["slave=3s"]).unwrap());
         assert_eq!(usual.orders, told.orders);
         let others = |plan: &Plan| -> Vec<Act> {
-            plan.acts.iter().copied().filter(|act| act.blow != Blow::Slave).collect()
+            plan.acts
+                .iter()
+                .copied()
+                .filter(|act| act.blow != Blow::Slave)
+                .collect()
         };
         assert_eq!(others(&usual), others(&told));
         assert_eq!(told.acts[0].at, Duration::from_secs(3));
@@ -229,7 +254,11 @@ mod tests {
             let plan = plan(seed, &[]).unwrap();
             assert_eq!(plan.orders.len(), 500);
             assert_eq!(plan.late, LATE_ORDERS);
-            assert!(plan.orders[..plan.late].iter().all(|o| !o.customer.starts_with(DECLINED)));
+            assert!(
+                plan.orders[..plan.late]
+                    .iter()
+                    .all(|o| !o.customer.starts_with(DECLINED))
+            );
         }
     }
 
@@ -242,7 +271,10 @@ mod tests {
                 hits.map(|act| act.victim).collect()
             };
             let orders = hit(Blow::Order);
-            assert!((0..RETRY_NODES).any(|node| !orders.contains(&node)), "{orders:?}");
+            assert!(
+                (0..RETRY_NODES).any(|node| !orders.contains(&node)),
+                "{orders:?}"
+            );
             assert_ne!(orders[0], orders[1]);
             assert_ne!(hit(Blow::Nats)[0], hit(Blow::Nats)[1]);
         }
@@ -259,7 +291,12 @@ mod tests {
             assert!(said.contains(says), "{said}");
         }
         assert!("slave".parse::<KillAt>().is_err());
-        assert!("cat=1s".parse::<KillAt>().unwrap_err().contains("payment-down"));
+        assert!(
+            "cat=1s"
+                .parse::<KillAt>()
+                .unwrap_err()
+                .contains("payment-down")
+        );
         assert!("nats=soon".parse::<KillAt>().unwrap_err().contains("8s"));
     }
 }

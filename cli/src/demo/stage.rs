@@ -114,7 +114,11 @@ impl Stage {
         };
         let set = Set::start(&Settings::from_env(), &options).await?;
         let places = Places::choose(set.addresses()).await?;
-        let mut stage = Self { programs: Vec::new(), set, places };
+        let mut stage = Self {
+            programs: Vec::new(),
+            set,
+            places,
+        };
         for (kind, count) in [
             (Kind::Master, MASTERS),
             (Kind::Slave, SLAVES),
@@ -124,7 +128,11 @@ impl Stage {
         ] {
             for index in 0..count {
                 let process = Process::spawn(&stage.places.spec(kind, index)?).await?;
-                stage.programs.push(Program { kind, process, killed: false });
+                stage.programs.push(Program {
+                    kind,
+                    process,
+                    killed: false,
+                });
             }
         }
         Ok(stage)
@@ -164,7 +172,9 @@ impl Stage {
     /// The ids of those that we killed.
     pub(crate) fn killed(&self) -> BTreeSet<String> {
         let killed = self.programs.iter().filter(|program| program.killed);
-        killed.map(|program| program.process.name().to_owned()).collect()
+        killed
+            .map(|program| program.process.name().to_owned())
+            .collect()
     }
 
     /// Fails when a process ended that nobody killed.
@@ -172,7 +182,10 @@ impl Stage {
     /// # Errors
     /// With its name, its end and the last lines of its log.
     pub(crate) fn all_live(&self) -> anyhow::Result<()> {
-        for Program { process, killed, .. } in &self.programs {
+        for Program {
+            process, killed, ..
+        } in &self.programs
+        {
             if let (Some(status), false) = (process.exit(), killed) {
                 let (name, log) = (process.name(), process.log());
                 let text = std::fs::read_to_string(log).unwrap_or_default();
@@ -184,7 +197,6 @@ impl Stage {
         }
         Ok(())
     }
-
 
     /// Stops everything, orderly: services, then the ring, then the servers.
     ///
@@ -198,17 +210,23 @@ impl Stage {
         ] {
             let these = self.programs.iter_mut().filter(|p| kinds.contains(&p.kind));
             for stopped in join_all(these.map(|p| p.process.stop())).await {
-                end = end.and(stopped.map(drop).map_err(Into::into));
+                if let (Err(error), true) = (stopped, end.is_ok()) {
+                    end = Err(error.into());
+                }
             }
         }
-        end.and(self.set.stop().await.map_err(Into::into))
+        let servers = self.set.stop().await;
+        end?;
+        Ok(servers?)
     }
 }
 
 impl Places {
     async fn choose(servers: &Addresses) -> anyhow::Result<Self> {
         let ports = free_ports(ORDER_SERVICES + 2)?;
-        let mut urls = ports.into_iter().map(|port| format!("http://127.0.0.1:{port}"));
+        let mut urls = ports
+            .into_iter()
+            .map(|port| format!("http://127.0.0.1:{port}"));
         let mut next = || urls.next().unwrap_or_default();
         Ok(Self {
             payment: next(),
@@ -265,7 +283,10 @@ impl Places {
             .env("RINGSAGA__NATS__URL", &self.servers.nats_url)
             .env("RINGSAGA__NATS__USER", role.user())
             .env("RINGSAGA__NATS__PASSWORD", self.servers.nats_password(role))
-            .env("RINGSAGA__RING__WINDOW", humantime::format_duration(WINDOW).to_string())
+            .env(
+                "RINGSAGA__RING__WINDOW",
+                humantime::format_duration(WINDOW).to_string(),
+            )
             .env("RINGSAGA__SHUTDOWN__GRACE", GRACE)
     }
 }

@@ -96,7 +96,7 @@ impl Verdict {
             }
             Some(state) => {
                 self.lost += 1;
-                self.complain(id, &format!("is still {state}"));
+                self.complain(id, &format!("ended nowhere good: {state}"));
             }
             None => {
                 self.lost += 1;
@@ -181,17 +181,33 @@ mod tests {
     fn what_is_lost_doubled_or_wrong_is_found() {
         let lost = judged(&[]);
         assert_eq!((lost.lost, lost.holds()), (1, false));
-        let open = judged(&[Account { state: Some("paused".to_owned()), ..sold() }]);
+        let open = judged(&[Account {
+            state: Some("paused".to_owned()),
+            ..sold()
+        }]);
         assert_eq!((open.lost, open.holds()), (1, false));
-        let twice = judged(&[Account { charged: 2, cents: 1000, ..sold() }]);
+        let twice = judged(&[Account {
+            charged: 2,
+            cents: 1000,
+            ..sold()
+        }]);
         assert_eq!((twice.doubled, twice.wrong), (1, 1));
         let two = judged(&[sold(), sold()]);
         assert_eq!((two.doubled, two.holds()), (1, false));
-        let kept = Account { state: Some("compensated".to_owned()), ..sold() };
+        let kept = Account {
+            state: Some("compensated".to_owned()),
+            ..sold()
+        };
         assert_eq!(judged(&[kept]).wrong, 1);
         let cheap = judged(&[Account { cents: 1, ..sold() }]);
         assert_eq!(cheap.wrong, 1);
-        let stray = judged(&[sold(), Account { order_id: "B-1".to_owned(), ..sold() }]);
+        let stray = judged(&[
+            sold(),
+            Account {
+                order_id: "B-1".to_owned(),
+                ..sold()
+            },
+        ]);
         assert_eq!(stray.wrong, 1);
     }
 }

@@ -1,14 +1,14 @@
 //! The ring, seen from outside: what the bus says and what anyone can compute.
 
 mod audit;
-mod ear;
-mod ledger;
+pub(crate) mod ear;
+pub(crate) mod ledger;
 mod owner;
 pub(crate) mod split;
 mod status;
 pub(crate) mod token;
 mod view;
-mod watch;
+pub(crate) mod watch;
 
 use crate::args::Ring;
 
