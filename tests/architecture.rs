@@ -167,91 +167,164 @@ fn every_file_says_what_it_is_for_and_stays_small() {
     assert!(bad.is_empty(), "{bad:#?}");
 }
 
-/// Which module of the core uses which, on the level of `lib.rs`, tests left out.
-fn arrows() -> BTreeMap<String, BTreeSet<String>> {
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+/// The core's code without its tests, by path below `core/src`.
+fn core_files() -> BTreeMap<String, String> {
     let src = root().join("core/src");
-    let lib = fs::read_to_string(src.join("lib.rs")).expect("core/src/lib.rs");
-    let module = |line: &str| {
-        let rest = line
-            .strip_prefix("pub mod ")
-            .or_else(|| line.strip_prefix("mod "))?;
-        rest.strip_suffix(';').map(str::to_owned)
-    };
-    let modules: BTreeSet<String> = lib.lines().filter_map(module).collect();
-    let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut files = BTreeMap::new();
     for (path, text) in sources() {
         let Ok(inside) = path.strip_prefix(&src) else {
             continue;
         };
         let parts: Vec<&str> = inside.iter().filter_map(|part| part.to_str()).collect();
-        let from = parts[0].trim_end_matches(".rs").to_owned();
-        let is_test = parts.iter().any(|part| part.starts_with("tests"));
-        if from == "lib" || is_test {
-            continue;
+        let is_test = |part: &&str| part.starts_with("tests") || *part == "bench.rs";
+        if !parts.iter().any(is_test) {
+            let code = text.split("#[cfg(test)]\nmod tests {").next();
+            files.insert(parts.join("/"), code.unwrap_or("").to_owned());
         }
-        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or("");
-        for name in used(code) {
-            if modules.contains(&name) && name != from {
-                arrows.entry(from.clone()).or_default().insert(name);
-            }
-        }
+    }
+    files
+}
+
+/// Which file of the core imports which by `crate::…`, re-exports followed to where the name is.
+fn file_arrows() -> Arrows {
+    let files = core_files();
+    let mut arrows = Arrows::new();
+    for (from, code) in files.iter().filter(|(name, _)| *name != "lib.rs") {
+        let targets = used(code)
+            .into_iter()
+            .filter_map(|path| resolve(&files, &path));
+        let others: BTreeSet<String> = targets.filter(|to| to != from).collect();
+        arrows.insert(from.clone(), others);
     }
     arrows
 }
 
-/// The modules named after `crate::`, also in a `use crate::{...}` list.
-fn used(code: &str) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let word = |text: &str| -> String {
-        text.chars()
-            .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
-            .collect()
+/// The same on the level of `lib.rs`.
+fn arrows() -> Arrows {
+    let room = |file: &str| {
+        let first = file.split('/').next().unwrap_or("");
+        first.trim_end_matches(".rs").to_owned()
     };
+    let mut arrows = Arrows::new();
+    for (from, uses) in file_arrows() {
+        let rooms = uses.iter().map(|to| room(to));
+        arrows.entry(room(&from)).or_default().extend(rooms);
+    }
+    arrows
+}
+
+/// The file that holds `crate::a::b::C`.
+fn resolve(files: &BTreeMap<String, String>, path: &[String]) -> Option<String> {
+    let file = |folder: &str| {
+        let names = [format!("{folder}.rs"), format!("{folder}/mod.rs")];
+        names.into_iter().find(|name| files.contains_key(name))
+    };
+    let mut folder = path.first()?.clone();
+    let mut at = file(&folder)?;
+    for name in &path[1..] {
+        let child = if file(&format!("{folder}/{name}")).is_some() {
+            name.clone()
+        } else if let Some(child) = re_exported(&files[&at], name) {
+            child
+        } else {
+            break;
+        };
+        folder = format!("{folder}/{child}");
+        at = file(&folder)?;
+    }
+    Some(at)
+}
+
+/// The child module from which this file passes a name on.
+fn re_exported(code: &str, name: &str) -> Option<String> {
+    code.split("pub use ").skip(1).find_map(|rest| {
+        let list = rest.split(';').next()?;
+        let (child, names) = list.trim_start_matches("self::").split_once("::")?;
+        let mut words = names.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        words.any(|word| word == name).then(|| child.to_owned())
+    })
+}
+
+/// Every path named after `crate::`, lists in braces taken apart.
+fn used(code: &str) -> BTreeSet<Vec<String>> {
     let said = code
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"));
     let code: String = said.flat_map(|line| [line, "\n"]).collect();
+    let mut paths = BTreeSet::new();
     for rest in code.split("crate::").skip(1) {
-        let Some(list) = rest.strip_prefix('{') else {
-            names.insert(word(rest));
-            continue;
-        };
-        let (mut depth, mut start) = (0_u32, 0);
-        for (at, c) in list.char_indices() {
-            match c {
-                '{' => depth += 1,
-                '}' if depth > 0 => depth -= 1,
-                ',' | '}' if depth == 0 => {
-                    names.insert(word(list[start..at].trim()));
-                    start = at + 1;
-                    if c == '}' {
-                        break;
-                    }
-                }
-                _ => {}
-            }
-        }
+        expand(rest, &[], &mut paths);
     }
-    names
+    paths
 }
 
-#[test]
-fn imports_of_the_core_run_one_way() {
-    let mut arrows = arrows();
-    assert!(
-        arrows.len() > 8,
-        "the core's modules were not found: {arrows:?}"
-    );
-    // Take away whoever imports nobody that is left; what stays is a circle.
+/// Reads one use tree and returns what follows it.
+fn expand<'a>(text: &'a str, before: &[String], paths: &mut BTreeSet<Vec<String>>) -> &'a str {
+    let mut path = before.to_vec();
+    let mut rest = text.trim_start();
+    loop {
+        if let Some(mut list) = rest.strip_prefix('{') {
+            while !list.trim_start().starts_with('}') && !list.trim().is_empty() {
+                let after = expand(list, &path, paths).trim_start();
+                list = after.strip_prefix(',').unwrap_or(after);
+                if list.len() == after.len() && !after.starts_with('}') {
+                    return after;
+                }
+            }
+            return list.trim_start().strip_prefix('}').unwrap_or(list);
+        }
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        path.push(word.to_owned());
+        match after.strip_prefix("::") {
+            Some(more) => rest = more,
+            None => break rest = after,
+        }
+    }
+    paths.insert(path);
+    rest
+}
+
+/// Takes away whoever imports nobody that is left; what stays is a circle, or leads into one.
+fn circle(mut arrows: Arrows) -> Arrows {
     loop {
         let left: BTreeSet<String> = arrows.keys().cloned().collect();
         let before = arrows.len();
         arrows.retain(|_, uses| uses.iter().any(|name| left.contains(name)));
         if arrows.len() == before {
-            break;
+            return arrows;
         }
     }
-    assert!(arrows.is_empty(), "import circle among {arrows:#?}");
+}
+
+#[test]
+fn imports_of_the_core_run_one_way() {
+    let arrows = file_arrows();
+    assert!(
+        arrows.len() > 20,
+        "the core's files were not found: {arrows:?}"
+    );
+    let master = &arrows["master/mod.rs"];
+    assert!(
+        master.contains("roster/mod.rs"),
+        "imports were not read: {master:?}"
+    );
+    let circle = circle(arrows);
+    assert!(circle.is_empty(), "import circle among {circle:#?}");
+}
+
+#[test]
+fn a_circle_is_found() {
+    let arrows = |pairs: &[(&str, &str)]| {
+        let one =
+            |(from, to): &(&str, &str)| ((*from).to_owned(), BTreeSet::from([(*to).to_owned()]));
+        pairs.iter().map(one).collect::<Arrows>()
+    };
+    assert!(circle(arrows(&[("a", "b"), ("b", "c")])).is_empty());
+    assert!(!circle(arrows(&[("a", "b"), ("b", "c"), ("c", "a")])).is_empty());
 }
 
 #[test]
@@ -277,7 +350,8 @@ fn the_ring_and_the_saga_do_not_import_each_other() {
 
 #[test]
 fn names_in_an_import_list_are_found() {
-    let code = "use crate::{bus::{Op, Told}, time::Now,\n    window};\nfn f(x: crate::id::Who) {}";
-    let found: Vec<String> = used(code).into_iter().collect();
-    assert_eq!(found, ["bus", "id", "time", "window"]);
+    let code = "use crate::{bus::{self, Op}, time::Now,\n    window};\nfn f(x: crate::id::Who) {}";
+    let found: Vec<String> = used(code).iter().map(|path| path.join("::")).collect();
+    let wanted = ["bus::Op", "bus::self", "id::Who", "time::Now", "window"];
+    assert_eq!(found, wanted);
 }
