@@ -39,7 +39,7 @@ held as materialized (
     where t.id = any(array(select id from candidate))
         and t.region is not distinct from $2 and t.cluster is not distinct from $3
         and t.service is not distinct from $4
-        and t.state = 'running'
+        and t.state is not distinct from 'running'
         -- The dead never come back, so a list of them can't be out of date; "+ 0" because the rows
         -- must be found by id and not by owner.
         and t.owner + 0 = any(array(select incarnation from dead))

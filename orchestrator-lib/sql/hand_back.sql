@@ -4,7 +4,8 @@
 with stray as materialized (
     select t.id from unnest($2::uuid[], $3::bigint[], $4::uuid[]) as i(id, epoch, nonce)
         join ringsaga.transaction t on t.id = i.id
-    where t.owner is not distinct from $1 and t.state = 'running' and t.epoch = i.epoch and t.nonce = i.nonce
+    where t.owner is not distinct from $1 and t.state is not distinct from 'running'
+        and t.epoch = i.epoch and t.nonce = i.nonce
     for update of t skip locked
 )
 update ringsaga.transaction t

@@ -3,6 +3,8 @@
 -- process write that lost the row a moment ago. Rows that somebody else holds are skipped and come
 -- back in no line of the answer; the caller sends them again alone. The caller sorts by id and
 -- sends a transaction at most once: UPDATE … FROM with a row twice drops one without a word.
+-- "is not distinct from" serves no index: rows must be found by id, and on a table that was empty
+-- when the plan was made a scan of all running rows looked cheaper.
 -- $1 ids, $2 epochs, $3 nonces, $4 numbers, $5 from directions, $6 from seqs, $7 wake-ups seen
 -- (null: not asked), $8 states, $9 directions, $10 seqs, $11 due after ms (parked only),
 -- $12 attempts (null: as they are), $13 doubt (null: as it is), $14 waiting on, $15 handed back,
@@ -45,7 +47,8 @@ moved as (
         epoch = t.epoch + case when l.handed_back then 1 else 0 end,
         last_write = l.number
     from locked l
-    where t.id = l.id and t.epoch = l.epoch and t.nonce = l.nonce and t.state = 'running'
+    where t.id = l.id and t.epoch = l.epoch and t.nonce = l.nonce
+        and t.state is not distinct from 'running'
         and t.direction = l.from_direction and t.seq = l.from_seq
         and (l.seen is null or t.wake_seq = l.seen) and t.last_write < l.number
     returning l.*, t.wake_seq as now_wake_seq
