@@ -119,6 +119,11 @@ impl World {
                     });
                     self.nodes[i].die(self.now);
                     self.nodes[i].ended = Some(end);
+                    if self.healed {
+                        // Who was still leaving when all healed comes back like the others.
+                        let back = self.now.plus_ms(200);
+                        self.agenda.at(back, Event::Restart { node: i });
+                    }
                     return;
                 }
             }
