@@ -82,7 +82,15 @@ where
     /// whether the action was applied: then it undoes what it finds under
     /// [`Context::action_key`] and leaves a mark that blocks a late action.
     ///
-    /// A step without a compensation has nothing to undo.
+    /// A step without a compensation has nothing to undo. One that takes another type than its
+    /// action returns does not compile:
+    ///
+    /// ```compile_fail
+    /// # use orchestrator_lib::{Context, Step, StepError};
+    /// async fn reserve(_: Context, _: u32) -> Result<String, StepError> { Ok("r-1".into()) }
+    /// async fn release(_: Context, _: u32, _: Option<bool>) -> Result<(), StepError> { Ok(()) }
+    /// let step = Step::new("reserve", reserve).compensate(release);
+    /// ```
     #[must_use]
     pub fn compensate<F, Fut>(mut self, compensation: F) -> Self
     where

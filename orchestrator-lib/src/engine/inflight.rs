@@ -4,14 +4,17 @@
 //! a row stored as run here that is not in this map is a stray.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
-use ring_core::{id::Nonce, store::Incarnation};
+use ring_core::{
+    id::{Nonce, TransactionId},
+    store::Incarnation,
+};
 use ring_shell::clock;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, futures::Notified};
 
@@ -28,8 +31,10 @@ pub(super) struct InFlight {
 
 #[derive(Debug, Default)]
 struct Map {
-    /// Nonces of the rows that run here.
-    running: BTreeSet<Nonce>,
+    /// Nonces of the rows that run here, and whose they are.
+    running: BTreeMap<Nonce, TransactionId>,
+    /// Which transactions run here, under which nonce last.
+    ids: BTreeMap<TransactionId, Nonce>,
     /// Nonces of claims and starts that the store has not answered yet.
     pending: BTreeSet<Nonce>,
     /// How many of the running ones are under suspicion of killing processes.
@@ -126,6 +131,7 @@ impl InFlight {
     /// Takes a place.
     pub(super) fn enter(
         &self,
+        id: TransactionId,
         nonce: Nonce,
         incarnation: Incarnation,
         suspect: bool,
@@ -133,7 +139,8 @@ impl InFlight {
     ) -> Slot {
         {
             let mut map = lock(&self.map);
-            map.running.insert(nonce);
+            map.running.insert(nonce, id);
+            map.ids.insert(id, nonce);
             map.suspects += usize::from(suspect);
         }
         Slot {
@@ -150,10 +157,15 @@ impl InFlight {
         }
     }
 
+    /// Whether this transaction runs here.
+    pub(super) fn runs(&self, id: TransactionId) -> bool {
+        lock(&self.map).ids.contains_key(&id)
+    }
+
     /// Nonces of all that runs or is being claimed here.
     pub(super) fn known(&self) -> Vec<Nonce> {
         let map = lock(&self.map);
-        let all = map.running.iter().chain(&map.pending);
+        let all = map.running.keys().chain(&map.pending);
         all.copied().collect()
     }
 
@@ -205,7 +217,11 @@ impl Drop for Slot {
     fn drop(&mut self) {
         {
             let mut map = lock(&self.map);
-            map.running.remove(&self.nonce);
+            if let Some(id) = map.running.remove(&self.nonce)
+                && map.ids.get(&id) == Some(&self.nonce)
+            {
+                map.ids.remove(&id);
+            }
             map.suspects -= usize::from(self.suspect);
         }
         self.calling.set(false);

@@ -42,7 +42,9 @@ impl Engine {
             };
             let suspect = claimed.deaths >= SUSPECT_FROM;
             let nonce = claimed.fence.nonce;
-            let slot = self.in_flight.enter(nonce, incarnation, suspect, room);
+            let slot = self
+                .in_flight
+                .enter(claimed.id, nonce, incarnation, suspect, room);
             let plan = definition.as_ref().map(|d| Arc::clone(&d.plan));
             let version = claimed.version;
             let machine = Transaction::new(plan, claimed);
@@ -110,6 +112,7 @@ impl Engine {
 
     /// An end that a look met on its way: the row says what else is known of it.
     pub(super) async fn announce_met(&self, id: TransactionId, state: State) {
+        self.meter.count_as(STOPPED, "result", word(state));
         let Ok(Some(shown)) = self.operator.show(id).await else {
             return;
         };

@@ -115,6 +115,11 @@ impl Engine {
         self.waits.wait(id)
     }
 
+    /// Whether a transaction runs here now.
+    pub(crate) fn runs(&self, id: TransactionId) -> bool {
+        self.in_flight.runs(id)
+    }
+
     /// Completes when a newer process has this node's id.
     pub(crate) async fn superseded(&self) {
         self.superseded.cancelled().await;

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use super::{Engine, call::Caller, inflight::Slot, lease::Fate};
 use crate::{
     context::Here,
+    error::chain,
     saga::Definition,
     telemetry::{CALL_SECONDS, CALLS, WRITE_SECONDS},
 };
@@ -202,7 +203,11 @@ async fn written(engine: Arc<Engine>, write: Write) -> Input {
     match answer {
         Ok(answer) => Input::Written { number, answer },
         Err(error) => {
-            tracing::debug!(%error, "a write was not answered");
+            if error.is_unreachable() || error.is_conflict() {
+                tracing::debug!(%error, "a write was not answered");
+            } else {
+                tracing::error!(error = %chain(&error), "the store refuses writes");
+            }
             Input::Unreachable { number }
         }
     }

@@ -14,9 +14,13 @@ use ring_shell::{clock, token::token_of};
 use super::{Engine, Life, inflight::Room};
 use crate::{Error, MAX_KEY_BYTES, Started, context::Here, saga::Definition, telemetry::STARTED};
 
-/// How long a node that retries nothing waits for room and a lease before it refuses: what it
-/// can't run itself may find nobody else.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a start waits for room and a lease before it is left to any retry node: longer than
+/// a look keeps room for itself, shorter than a caller's patience.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The same on a node that retries nothing, which then refuses: what it can't run itself may find
+/// nobody else.
+const LONG_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Engine {
     pub(crate) async fn start(
@@ -60,7 +64,9 @@ impl Engine {
             Stored::New(fence) => {
                 if let (Some(fence), Some((incarnation, room))) = (fence, claim) {
                     let nonce = fence.nonce;
-                    let slot = self.in_flight.enter(nonce, incarnation, false, room);
+                    let slot = self
+                        .in_flight
+                        .enter(start.id, nonce, incarnation, false, room);
                     let plan = Arc::clone(&definition.plan);
                     let machine = Transaction::started(plan, &start, fence, clock::now());
                     let here = Here {
@@ -119,9 +125,7 @@ impl Engine {
         if let (Some(of), Some(room)) = (self.lease.incarnation(), now) {
             return Ok(Some((of, room)));
         }
-        if self.config.retry_node {
-            return Ok(None);
-        }
+        let retries = self.config.retry_node;
         let both = async {
             let room = self.in_flight.wait_for_room().await?;
             let mut changes = self.lease.changes();
@@ -130,8 +134,10 @@ impl Engine {
             }
             Some((self.lease.incarnation()?, room))
         };
-        match tokio::time::timeout(PATIENCE, both).await {
+        let patience = if retries { PATIENCE } else { LONG_PATIENCE };
+        match tokio::time::timeout(patience, both).await {
             Ok(Some(right)) => Ok(Some(right)),
+            Ok(None) | Err(_) if retries => Ok(None),
             Ok(None) | Err(_) => Err(Error::NotTaking(self.unready().join("; "))),
         }
     }

@@ -9,7 +9,7 @@ use ring_core::{
 
 use crate::{Ended, Error, Output, engine::Engine, store::Outcome};
 
-/// Most sagas end within this, and then need no look into the store.
+/// First look into the store for a transaction that does not run here.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 
 /// How late an end elsewhere is seen at most.
@@ -38,8 +38,18 @@ async fn until_ended(
     let mut wait = engine.wait(id);
     let mut pause = FIRST_PAUSE;
     loop {
-        if let Ok(Some(ended)) = tokio::time::timeout(pause, wait.ended()).await {
+        // What runs here tells its end by itself.
+        let look_in = if engine.runs(id) {
+            LONGEST_PAUSE
+        } else {
+            pause
+        };
+        if let Ok(Some(ended)) = tokio::time::timeout(look_in, wait.ended()).await {
             return Ok(ended);
+        }
+        if engine.runs(id) {
+            *last = Ok(State::Running);
+            continue;
         }
         pause = (pause * 2).min(LONGEST_PAUSE);
         match engine.store.outcomes(&[id]).await.map(|mut all| all.pop()) {
