@@ -2,7 +2,7 @@
 
 use ring_core::{
     subject::Subject,
-    wire::{Event, Fact, GrantWire, Publication},
+    wire::{Event, Fact, GrantWire, Publication, Tx},
 };
 use serde::Serialize;
 
@@ -99,20 +99,10 @@ fn event_line(subject: &Subject, event: &Event) -> String {
 
 /// An event in words.
 pub(crate) fn sentence(fact: &Fact) -> String {
-    let tx = |tx: &ring_core::wire::Tx, what: &str| {
-        format!(
-            "{what} {} ({} v{}): {}",
-            tx.transaction, tx.saga, tx.version, tx.reason
-        )
-    };
     match fact {
         Fact::Cut { cut } => {
-            format!(
-                "cut {} n={} among {} seats",
-                cut.service,
-                cut.window,
-                cut.seats.len()
-            )
+            let seats = cut.seats.len();
+            format!("cut {} n={} among {seats} seats", cut.service, cut.window)
         }
         Fact::Leader { term } => format!("leads, term {term}"),
         Fact::SteppedDown { term, reason } => format!("stepped down, term {term}: {reason}"),
@@ -120,17 +110,13 @@ pub(crate) fn sentence(fact: &Fact) -> String {
         Fact::Recovered { reason } => format!("recovered: {reason}"),
         Fact::Joined { role, id, .. } => format!("{role:?} {id} joined"),
         Fact::Left {
-            role,
-            id,
-            graceful: true,
-            ..
-        } => format!("{role:?} {id} left"),
-        Fact::Left {
-            role,
-            id,
-            graceful: false,
-            ..
-        } => format!("{role:?} {id} fell silent"),
+            role, id, graceful, ..
+        } => {
+            format!(
+                "{role:?} {id} {}",
+                if *graceful { "left" } else { "fell silent" }
+            )
+        }
         Fact::Frozen {
             service,
             slave,
@@ -155,10 +141,10 @@ pub(crate) fn sentence(fact: &Fact) -> String {
         } => {
             format!("{service} n={window}: granted twice: {range}")
         }
-        Fact::TxDisabled(t) => tx(t, "disabled"),
-        Fact::TxTerminated(t) => tx(t, "terminated"),
-        Fact::TxQuarantined(t) => tx(t, "quarantined"),
-        Fact::TxRestored(t) => tx(t, "restored"),
+        Fact::TxDisabled(tx) => about(tx, "disabled"),
+        Fact::TxTerminated(tx) => about(tx, "terminated"),
+        Fact::TxQuarantined(tx) => about(tx, "quarantined"),
+        Fact::TxRestored(tx) => about(tx, "restored"),
         Fact::ExecutorMissing {
             service,
             saga,
@@ -180,4 +166,15 @@ pub(crate) fn sentence(fact: &Fact) -> String {
         Fact::TargetDown { target } => format!("{target} is down: its transactions wait"),
         Fact::TargetUp { target } => format!("{target} works again"),
     }
+}
+
+fn about(tx: &Tx, what: &str) -> String {
+    let Tx {
+        transaction,
+        saga,
+        version,
+        reason,
+        ..
+    } = tx;
+    format!("{what} {transaction} ({saga} v{version}): {reason}")
 }
