@@ -69,6 +69,8 @@ mod saga;
 mod step;
 pub mod store;
 pub mod telemetry;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use config::{Config, ConfigError, ConfigErrors, Database, Nats, Times};
 pub use context::{Context, Key};

@@ -14,16 +14,16 @@ use crate::{
 };
 
 /// What a call is made with.
-pub(super) struct Caller {
-    pub(super) definition: Arc<Definition>,
-    pub(super) here: Here,
-    pub(super) input: Payload,
-    pub(super) shared: Shared,
+pub(crate) struct Caller {
+    pub(crate) definition: Arc<Definition>,
+    pub(crate) here: Here,
+    pub(crate) input: Payload,
+    pub(crate) shared: Shared,
 }
 
 impl Caller {
     /// Makes the call; dropping the future aborts it.
-    pub(super) async fn make(self, call: Call) -> Input {
+    pub(crate) async fn make(self, call: Call) -> Input {
         let number = call.call;
         let outcome = match self.done(call).await {
             Ok(result) => Outcome::Done(result),

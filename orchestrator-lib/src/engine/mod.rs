@@ -43,6 +43,8 @@ use ring_shell::{
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "testing")]
+pub(crate) use self::call::Caller;
 use self::{
     announce::Announcer,
     inflight::InFlight,
