@@ -1,3 +1,5 @@
+//! The configuration, from good and bad sources.
+
 use ring_core::wire::Role;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The loop, around a toy machine.
+
 use std::sync::{Arc, Mutex};
 
 use ring_core::{
