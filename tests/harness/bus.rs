@@ -1,4 +1,4 @@
-//! Performs [`bus::Op`] on the simulated network: at most once, queue groups for endpoints,
+//! Performs [`ring_core::bus::Op`] on the simulated network: at most once, queue groups for endpoints,
 //! buffers while disconnected, and "nobody listens" apart from "nobody answered".
 
 use ring_core::{
