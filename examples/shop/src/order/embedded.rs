@@ -7,8 +7,9 @@
 use ring_core::{machine::End, master::Balance, wire::Role};
 use ring_master::registry::Address;
 use ring_shell::{
+    bus::Credentials,
     clock,
-    config::{Common, Settings},
+    config::{Common, Nats, Settings},
 };
 use secrecy::SecretString;
 use tokio::task::JoinHandle;
@@ -32,8 +33,8 @@ pub(super) struct Coordinators {
 }
 
 impl Config {
-    /// Asks for `embedded` and, with it, `redis.url`. All roles use the service's NATS user, which
-    /// needs the rights of all three.
+    /// Asks for `embedded` and, with it, `redis.url` and each role's NATS user (`master.nats.user`
+    /// and `master.nats.password`, the same for `slave`); without one a role uses the service's.
     pub(super) fn ask(s: &mut Settings, common: Option<&Common>) -> Option<Self> {
         let embedded = s.or("embedded", false);
         let redis: Option<SecretString> = s.maybe("redis.url");
@@ -55,13 +56,14 @@ impl Config {
             (_, None) => None,
         };
         let common = common.filter(|_| embedded)?;
-        let role = |role| Common {
+        let mut role = |role, name| Common {
             role,
+            nats: user(s, name, &common.nats),
             // The service's own pages show the process.
             listen: None,
             ..common.clone()
         };
-        let master = role(Role::Master);
+        let (master, slave) = (role(Role::Master, "master"), role(Role::Slave, "slave"));
         Some(Self {
             master: ring_master::Config {
                 bus: master.bus(clock::boot()),
@@ -72,8 +74,29 @@ impl Config {
                 numbers: None,
                 grace: master.grace,
             },
-            slave: role(Role::Slave).into(),
+            slave: slave.into(),
         })
+    }
+}
+
+/// The bus as a role of its own sees it.
+fn user(s: &mut Settings, role: &str, of_service: &Nats) -> Nats {
+    let user: Option<String> = s.maybe(&format!("{role}.nats.user"));
+    let password: Option<SecretString> = s.maybe(&format!("{role}.nats.password"));
+    let credentials = match (user, password) {
+        (Some(user), Some(password)) => Credentials::User { user, password },
+        (None, None) => of_service.credentials.clone(),
+        (Some(_), None) | (None, Some(_)) => {
+            s.mistake(
+                &format!("{role}.nats"),
+                "needs user and password, or neither",
+            );
+            Credentials::None
+        }
+    };
+    Nats {
+        credentials,
+        ..of_service.clone()
     }
 }
 

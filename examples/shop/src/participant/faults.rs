@@ -1,4 +1,4 @@
-//! Switches that make a participant fail on purpose: down, slow, or one charge held back.
+//! Switches that make a participant fail on purpose: down, slow to answer, or one charge held back.
 //!
 //! Only for trying out what sagas do about it.
 
@@ -29,7 +29,7 @@ pub enum Mode {
     Up,
     /// Every call is answered 503, nothing is applied.
     Down,
-    /// Every call waits first.
+    /// Every call is carried out at once and answered late: who gives up does not know.
     Slow {
         /// How long, in milliseconds.
         ms: u64,
@@ -120,12 +120,15 @@ pub(super) async fn switched(
     next: Next,
 ) -> Response {
     match faults.mode() {
-        Mode::Up => {}
+        Mode::Up => next.run(request).await,
         Mode::Down => {
             let soon = [(header::RETRY_AFTER, RETRY_AFTER)];
-            return (StatusCode::SERVICE_UNAVAILABLE, soon, "down\n").into_response();
+            (StatusCode::SERVICE_UNAVAILABLE, soon, "down\n").into_response()
         }
-        Mode::Slow { ms } => tokio::time::sleep(Duration::from_millis(ms)).await,
+        Mode::Slow { ms } => {
+            let answer = next.run(request).await;
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            answer
+        }
     }
-    next.run(request).await
 }
