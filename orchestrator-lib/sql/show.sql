@@ -1,8 +1,10 @@
--- One transaction with its payloads. $1 id
+-- One transaction with its payloads; why it was undone as in outcome.sql. $1 id
 select t.id, t.service, d.saga, d.version, t.state, t.direction, t.seq, t.doubt, t.attempts,
     t.waiting_on, t.due_at, t.created_at, t.expires_at, t.settled_at, t.token, o.instance,
     t.region, t.cluster, d.digest, t.deaths, t.epoch, t.wake_seq, t.progressed_at,
-    p.key, p.input, p.result, p.error
+    p.key, p.input, p.result, coalesce((select s.error from ringsaga.step s
+        where t.state = 'compensated' and s.transaction = t.id and s.direction = 'forward'
+            and s.outcome = 'refused' order by s.seq desc limit 1), p.error) as error
 from ringsaga.transaction t
     join ringsaga.definition d on d.id = t.definition
     left join ringsaga.owner o on o.incarnation = t.owner
