@@ -84,3 +84,8 @@ pub use ring_core::{
 };
 pub use saga::{DEFAULT_LIFETIME, Mistake, Mistakes, Saga, SagaBuilder};
 pub use step::{DEFAULT_TIME_LIMIT, Step};
+
+/// The README's saga compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
