@@ -33,13 +33,27 @@ struct Row {
     changed: u32,
 }
 
+/// How far a ring's windows are judged. Its windows follow each other without a break, so one that
+/// was never heard of is judged like any other: as one gap.
+#[derive(Clone, Copy)]
+struct Course {
+    /// The next window to judge, and when it is over.
+    next: WindowNo,
+    ends_at: Wall,
+    len: Duration,
+    judged: u32,
+}
+
+/// Late messages are waited for this long after a window's end.
+const LATE: Duration = Duration::from_millis(500);
+
 /// Listens, judges, prints; exit 1 when a window does not hold.
 pub(crate) async fn run(audit: &Audit, json: bool) -> anyhow::Result<()> {
     let ear = Ear::open(&audit.seen).await?;
     let mut from = ear.listen().await?;
     let opened = now();
     let mut ledger = Ledger::default();
-    let mut next: BTreeMap<Ring, (WindowNo, u32)> = BTreeMap::new();
+    let mut courses: BTreeMap<Ring, Course> = BTreeMap::new();
     let (mut failed, mut judged) = (0_u32, 0_u32);
     loop {
         tokio::select! {
@@ -49,16 +63,25 @@ pub(crate) async fn run(audit: &Audit, json: bool) -> anyhow::Result<()> {
             },
             () = tokio::time::sleep(Duration::from_millis(200)) => {}
         }
+        if ear.was_cut_off() {
+            return Err(Exit::NotReachable.because(
+                "the connection was lost: what was published meanwhile was not heard, so nothing is proven",
+            ));
+        }
         let at = now();
-        for row in due(&ledger, &mut next, opened, at, audit) {
+        for row in due(&mut ledger, &mut courses, opened, at, audit) {
             judged += 1;
             failed += u32::from(!row.holds);
             print(&row, json)?;
         }
-        if !next.is_empty() && next.values().all(|(_, count)| *count >= audit.windows) {
+        if !courses.is_empty()
+            && courses
+                .values()
+                .all(|course| course.judged >= audit.windows)
+        {
             break;
         }
-        if next.is_empty() && at.since(opened) > Duration::from_secs(audit.patience) {
+        if courses.is_empty() && at.since(opened) > Duration::from_secs(audit.patience) {
             return Err(Exit::NotReachable.because(
                 "no window was heard: does a master lead, and may this user subscribe to ring.>?",
             ));
@@ -91,11 +114,11 @@ fn note(ledger: &mut Ledger, ear: &Ear, heard: Heard) {
     }
 }
 
-/// The windows that ended and were not judged yet. A ring's first is the first that started a
+/// The windows that are over and were not judged yet. A ring's first is the first that started a
 /// whole window after the listening began: all that was published for it was heard.
 fn due(
-    ledger: &Ledger,
-    next: &mut BTreeMap<Ring, (WindowNo, u32)>,
+    ledger: &mut Ledger,
+    courses: &mut BTreeMap<Ring, Course>,
     opened: Wall,
     at: Wall,
     audit: &Audit,
@@ -103,16 +126,28 @@ fn due(
     for (ring, n, sheet) in ledger.windows() {
         let len = sheet.ends_at.since(sheet.starts_at);
         if sheet.starts_at >= opened.plus(len) {
-            next.entry(ring.clone()).or_insert((n, 0));
+            let first = Course {
+                next: n,
+                ends_at: sheet.ends_at,
+                len,
+                judged: 0,
+            };
+            courses.entry(ring.clone()).or_insert(first);
         }
     }
     let mut rows = Vec::new();
-    for (ring, (n, count)) in next.iter_mut() {
-        while *count < audit.windows && ledger.ended(ring, *n, at) {
-            rows.push(row(ledger, ring, *n, audit.strict));
-            *n = n.next();
-            *count += 1;
+    for (ring, course) in courses.iter_mut() {
+        while course.judged < audit.windows && course.ends_at.plus(LATE) <= at {
+            rows.push(row(ledger, ring, course.next, audit.strict));
+            course.next = course.next.next();
+            course.ends_at = course.ends_at.plus(course.len);
+            course.judged += 1;
         }
+    }
+    // What was judged is done with, and what came before the first is not asked for.
+    let oldest = courses.values().map(|course| course.ends_at).min();
+    if let Some(oldest) = oldest {
+        ledger.forget(oldest);
     }
     rows
 }

@@ -3,7 +3,13 @@
 //! It needs no more rights than the users `observer` (listening) and `operator` (status) of
 //! `infra/nats`.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use async_nats::{Client, ConnectOptions, RequestErrorKind, Subscriber};
 use futures_util::StreamExt;
@@ -28,6 +34,8 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub(crate) struct Ear {
     client: Client,
     seen: Seen,
+    /// Set when the connection was lost, even if it came back: what was said meanwhile is lost.
+    cut_off: Arc<AtomicBool>,
 }
 
 /// Something heard.
@@ -49,7 +57,14 @@ impl Ear {
     /// # Errors
     /// Exit 4 when no server can be reached or the user is refused.
     pub(crate) async fn open(seen: &Seen) -> anyhow::Result<Self> {
-        let options = options(&seen.bus).await?;
+        let cut_off = Arc::new(AtomicBool::new(false));
+        let note = Arc::clone(&cut_off);
+        let options = options(&seen.bus).await?.event_callback(move |event| {
+            if matches!(event, async_nats::Event::Disconnected) {
+                note.store(true, Ordering::Relaxed);
+            }
+            async {}
+        });
         let servers = ring_shell::bus::server_addresses(&seen.bus.nats)
             .map_err(|error| Exit::Usage.because(error.to_string()))?;
         let connect = tokio::time::timeout(CONNECT, options.connect(servers));
@@ -61,6 +76,7 @@ impl Ear {
         Ok(Self {
             client,
             seen: seen.clone(),
+            cut_off,
         })
     }
 
@@ -112,6 +128,11 @@ impl Ear {
                 "{subject}: no answer within 2s (may this user ask? see infra/nats/permissions.conf)"
             ))),
         }
+    }
+
+    /// Whether the connection was lost at any time.
+    pub(crate) fn was_cut_off(&self) -> bool {
+        self.cut_off.load(Ordering::Relaxed)
     }
 
     /// Whether a service is asked for.

@@ -142,15 +142,9 @@ impl Ledger {
         }
     }
 
-    /// Whether a window is over: by its own end, or because a later one was heard of and ended
-    /// (so one that was never published at all is judged, too).
-    pub(crate) fn ended(&self, ring: &Ring, n: WindowNo, at: Wall) -> bool {
-        let from = (ring.clone(), n);
-        let mut later = self
-            .sheets
-            .range(from..)
-            .take_while(|((r, _), _)| r == ring);
-        later.any(|(_, sheet)| sheet.ends_at <= at)
+    /// Forgets the windows that end before this moment.
+    pub(crate) fn forget(&mut self, before: Wall) {
+        self.sheets.retain(|_, sheet| sheet.ends_at >= before);
     }
 
     fn sheet(&mut self, ring: Ring, n: WindowNo, starts_at: Wall, ends_at: Wall) -> &mut Sheet {

@@ -29,13 +29,6 @@ const OWN: [&str; 6] = [
 /// What a slave's configuration does not know and a coordinator's may hold.
 const OF_MASTERS: [&str; 3] = ["redis.url", "master.balance", "master.alone"];
 
-/// The coordinator's own keys.
-const OWN_KEYS: [&str; 3] = [
-    "coordinator.role",
-    "coordinator.index",
-    "coordinator.standbys",
-];
-
 /// The roles of one process.
 struct Roles {
     master: Option<ring_master::Config>,
@@ -178,7 +171,11 @@ fn set_aside(settings: &mut Settings, more: &[&str]) {
             settings.maybe::<SecretString>(&format!("{role}.{key}"));
         }
     }
-    for key in OWN_KEYS.iter().chain(more) {
+    // Typed, so that a mistake in one of them is reported with the role's.
+    settings.maybe::<String>("coordinator.role");
+    settings.maybe::<u64>("coordinator.standbys");
+    settings.maybe::<u64>("coordinator.index");
+    for key in more {
         settings.maybe::<SecretString>(key);
     }
 }
