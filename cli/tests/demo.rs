@@ -16,14 +16,14 @@ use tempfile::TempDir;
 
 type Checked = Result<(), Box<dyn Error>>;
 
-/// A story of 15 s instead of 40.
+/// A story of 20 s instead of 40.
 const SHORT: [&str; 12] = [
     "--kill-at",
     "payment-down=2s",
     "--kill-at",
     "slave=3s",
     "--kill-at",
-    "order=4500ms",
+    "order=3500ms",
     "--kill-at",
     "payment-up=7s",
     "--kill-at",
@@ -123,6 +123,11 @@ fn every_bad_row_is_named_before_anything_starts() -> Checked {
         .args(["demo", "--orders", "no-such-file.csv"])
         .assert();
     missing.code(2).stderr(contains("no-such-file.csv"));
+    let full = ringsaga()
+        .args(["demo", "--data"])
+        .arg(folder.path())
+        .assert();
+    full.code(2).stderr(contains("is not empty"));
     Ok(())
 }
 

@@ -72,9 +72,10 @@ const PAYMENT: &str = "select transaction::text, order_id, \
     count(*) filter (where kind = 'refund') as refunded, sum(amount_cents)::bigint as cents \
     from entry group by transaction, order_id";
 /// A row of an action without an answer only blocks: its compensation came first.
-const BARRIER: &str = "select coalesce(sum(repeats), 0)::bigint as repeated, \
-    coalesce(sum(repeats) filter (where direction = 'forward' and answer is null), 0)::bigint \
-    as blocked from barrier";
+const BARRIER: &str = "select \
+    coalesce(sum(repeats) filter (where not blocks), 0)::bigint as repeated, \
+    coalesce(sum(repeats) filter (where blocks), 0)::bigint as blocked \
+    from (select repeats, direction = 'forward' and answer is null as blocks from barrier) b";
 /// One server, one clock: the store's times compare with ours.
 const DRAIN: &str = "with back as (select to_timestamp($2::bigint / 1000.0) as at) \
     select count(*) filter (where created_at < back.at) as waiting, \

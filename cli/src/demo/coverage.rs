@@ -46,6 +46,19 @@ impl Standing {
         Self { owners, gaps }
     }
 
+    /// The share of each owner, in parts per million; one that has several parts is named once.
+    pub(crate) fn shares(&self) -> Vec<(String, u32)> {
+        let mut shares: Vec<(String, u32)> = Vec::new();
+        for (id, range) in &self.owners {
+            match shares.iter_mut().find(|(known, _)| known == id) {
+                Some((_, share)) => *share += range.ppm(),
+                None => shares.push((id.clone(), range.ppm())),
+            }
+        }
+        shares.sort();
+        shares
+    }
+
     /// Whether nothing is missing.
     pub(crate) fn is_whole(&self) -> bool {
         self.gaps.is_empty()

@@ -13,7 +13,7 @@ mod stage;
 mod story;
 mod verdict;
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use ring_core::timing::Timing;
 use ring_shell::shutdown;
@@ -36,6 +36,9 @@ const INTERRUPTED: u8 = 130;
 pub(crate) fn run(demo: &Demo, json: bool) -> anyhow::Result<()> {
     let orders = orders(demo)?;
     let plan = Plan::draw(demo, orders).map_err(|says| Exit::Usage.because(says))?;
+    if let Some(folder) = &demo.data {
+        new(folder)?;
+    }
     // Ours is the binary: a second installation is as good.
     drop(rustls::crypto::ring::default_provider().install_default());
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -46,6 +49,16 @@ pub(crate) fn run(demo: &Demo, json: bool) -> anyhow::Result<()> {
         // On the heap, here and below: the whole story is a large future.
         Box::pin(show(demo, &plan, json, &stop)).await
     })
+}
+
+/// Refuses a folder that holds something: with yesterday's orders in it nothing would happen.
+fn new(folder: &Path) -> anyhow::Result<()> {
+    let holds = |mut entries: std::fs::ReadDir| entries.next().is_some();
+    if std::fs::read_dir(folder).is_ok_and(holds) {
+        let folder = folder.display();
+        return Err(Exit::Usage.because(format!("--data {folder} is not empty: name a new folder")));
+    }
+    Ok(())
 }
 
 /// Reads the orders before anything starts; every bad row is named.
@@ -181,7 +194,6 @@ fn look_around(stage: &Stage) {
 
 fn next_steps(demo: &Demo, report: &Report) {
     let again = demo.seed.wrapping_add(1);
-    output::chatter("");
     if !report.holds {
         output::chatter(&format!(
             "try next: ringsaga demo --seed {} --data DIR keeps all logs",
@@ -189,15 +201,17 @@ fn next_steps(demo: &Demo, report: &Report) {
         ));
         return;
     }
-    for line in [
-        "try next:".to_owned(),
-        format!("  ringsaga demo --seed {again}              others die, at other times"),
-        "  ringsaga demo --kill-at slave=3s      you say when".to_owned(),
-        "  ringsaga demo --orders FILE           your own orders".to_owned(),
-        "  ringsaga demo --keep                  look around with ringsaga ring status, psql, curl"
-            .to_owned(),
-        "  examples/shop                         what a user writes".to_owned(),
+    output::chatter("\ntry next:");
+    for (command, what) in [
+        (format!("--seed {again}"), "others die, at other times"),
+        ("--kill-at slave=3s".to_owned(), "you say when"),
+        ("--orders FILE".to_owned(), "your own orders"),
+        (
+            "--keep".to_owned(),
+            "look around with ringsaga ring status, psql, curl",
+        ),
     ] {
-        output::chatter(&line);
+        output::chatter(&format!("  ringsaga demo {command:<20} {what}"));
     }
+    output::chatter("what a user writes is in examples/shop");
 }

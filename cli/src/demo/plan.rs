@@ -18,6 +18,10 @@ const AFTER_THE_LAST: Duration = Duration::from_secs(2);
 /// A held charge arrives this long after payment is back: its order is undone by then.
 const LATE_BY: Duration = Duration::from_secs(5);
 
+/// And this long after its order's process may have died: another goes on with it after the lease
+/// (6 s) and a few seconds.
+const LATE_BY_AFTER_DEATH: Duration = Duration::from_secs(15);
+
 /// Charges that are held back.
 const LATE_ORDERS: usize = 2;
 
@@ -106,16 +110,16 @@ impl Plan {
         }
         let acts = acts(&mut dice, &demo.kill_at)?;
         let last = acts.last().map_or(Duration::ZERO, |act| act.at);
-        let up = acts
-            .iter()
-            .filter(|act| act.blow == Blow::PaymentUp)
-            .map(|act| act.at)
-            .max();
+        let hold = acts.iter().filter_map(|act| match act.blow {
+            Blow::PaymentUp => Some(act.at + LATE_BY),
+            Blow::Order => Some(act.at + LATE_BY_AFTER_DEATH),
+            Blow::PaymentDown | Blow::Slave | Blow::Master | Blow::Nats => None,
+        });
         Ok(Self {
             orders,
             placing: last + AFTER_THE_LAST,
             late: held,
-            hold: up.unwrap_or_default() + LATE_BY,
+            hold: hold.max().unwrap_or_default(),
             acts,
         })
     }

@@ -131,16 +131,27 @@ impl Report {
             self.windows, self.windows_with_overlaps, self.resent
         ));
         lines.push(format!(
-            "{} calls came again and got the stored answer, {} came after they were undone and were refused",
+            "{} calls came again and got the stored answer; {} charges came after their order was undone and were refused",
             v.repeated_calls, v.late_actions_refused
         ));
         lines.extend(v.complaints.iter().map(|says| format!("  {says}")));
         lines.push(String::new());
+        let word = if self.holds {
+            "HOLDS: nothing lost, nothing doubled"
+        } else {
+            "FAILED"
+        };
+        lines.push(word.to_owned());
         lines.push(format!(
-            "{}: {} orders = {} completed (one reservation, one charge each) + {} undone (nothing left); {} lost, {} doubled, {} wrong",
-            if self.holds { "HOLDS" } else { "FAILED" },
-            v.orders, v.completed, v.compensated, v.lost, v.doubled, v.wrong
+            "  {} orders: {} completed with one reservation and one charge, {} undone with none left",
+            v.orders, v.completed, v.compensated
         ));
+        if !self.holds {
+            lines.push(format!(
+                "  {} lost, {} doubled, {} wrong",
+                v.lost, v.doubled, v.wrong
+            ));
+        }
         lines
     }
 }

@@ -37,6 +37,13 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The counts are read at every so many looks.
 const COUNT_EVERY: u32 = 4;
 
+/// Milliseconds by which inventory answers late when an order service is about to die: below the
+/// time limit of a call, so that the calls are done, and nobody has recorded it.
+const LATE_ANSWER: u64 = 700;
+
+/// How long inventory answers late before that.
+const AMID: Duration = Duration::from_millis(600);
+
 /// A request to a switch.
 const SWITCH: Duration = Duration::from_secs(5);
 
@@ -197,10 +204,16 @@ impl<'a> Story<'a> {
 
     /// Lets one blow fall.
     async fn act(&mut self, act: Act) -> anyhow::Result<()> {
+        if act.blow == Blow::Order {
+            self.say(">> inventory answers late, so that calls are under way");
+            self.switch(Kind::Inventory, Mode::Slow { ms: LATE_ANSWER })
+                .await?;
+            self.listen(AMID).await?;
+        }
         let at = clock::now();
         let who = match act.blow {
-            Blow::PaymentDown => self.switch(Mode::Down).await?,
-            Blow::PaymentUp => self.switch(Mode::Up).await?,
+            Blow::PaymentDown => self.switch(Kind::Payment, Mode::Down).await?,
+            Blow::PaymentUp => self.switch(Kind::Payment, Mode::Up).await?,
             Blow::Slave => self.kill(id(Kind::Slave, act.victim)).await?,
             Blow::Order => self.kill(id(Kind::Order, act.victim)).await?,
             Blow::Master => {
@@ -212,11 +225,15 @@ impl<'a> Story<'a> {
                 format!("nats-{}", act.victim + 1)
             }
         };
+        if act.blow == Blow::Order {
+            self.switch(Kind::Inventory, Mode::Up).await?;
+        }
         let text = match act.blow {
             Blow::PaymentDown => "payment is down: it answers 503".to_owned(),
             Blow::PaymentUp => "payment is back".to_owned(),
             Blow::Master => format!("kill -9 {who}, the leading master"),
-            Blow::Slave | Blow::Order | Blow::Nats => format!("kill -9 {who}"),
+            Blow::Order => format!("kill -9 {who}, amid its calls; inventory is quick again"),
+            Blow::Slave | Blow::Nats => format!("kill -9 {who}"),
         };
         self.say(&format!(">> {text}"));
         self.blown.push(Blown {
@@ -232,15 +249,21 @@ impl<'a> Story<'a> {
         Ok(id)
     }
 
-    async fn switch(&self, mode: Mode) -> anyhow::Result<String> {
-        let url = format!("{}/faults", self.stage.places().payment);
+    async fn switch(&self, kind: Kind, mode: Mode) -> anyhow::Result<String> {
+        let places = self.stage.places();
+        let service = if kind == Kind::Payment {
+            &places.payment
+        } else {
+            &places.inventory
+        };
+        let url = format!("{service}/faults");
         self.http
             .post(url)
             .json(&mode)
             .send()
             .await?
             .error_for_status()?;
-        Ok(id(Kind::Payment, 0))
+        Ok(id(kind, 0))
     }
 
     /// Hears the ring for a while.
@@ -264,11 +287,7 @@ impl<'a> Story<'a> {
         let standing = &self.ears.standing;
         self.snapshot.at = self.since(now);
         self.snapshot.placed = self.customers.placed();
-        self.snapshot.owners = standing
-            .owners
-            .iter()
-            .map(|(id, range)| (id.clone(), range.ppm()))
-            .collect();
+        self.snapshot.owners = standing.shares();
         self.snapshot.dark = standing.gaps.iter().map(|gap| gap.ppm()).sum();
         self.screen.show(&self.snapshot);
         Ok(())
