@@ -105,6 +105,12 @@ impl Board {
             .any(|known| known.standing == Standing::Memory)
     }
 
+    /// Whether something that was to be stored at that time still is. What was proposed later was
+    /// not asked for yet.
+    pub(super) fn is_unanswered(&self, ordered: Mono) -> bool {
+        self.has_memory() || self.proposed.values().any(|p| p.since <= ordered)
+    }
+
     /// A leadership begins or ends: what was stored under another one is stored again, and what
     /// was only proposed is made anew.
     pub(super) fn start_over(&mut self) {

@@ -150,8 +150,12 @@ impl Master {
     }
 
     /// The registry holds these now: mine, or older ones that I adopt. A repeat changes nothing.
+    ///
+    /// An answer without a cut that was to be stored means that what stands in its place can't be
+    /// read, a newer program's perhaps. It is asked for again at leisure: an answer follows an
+    /// order at once, so asking at once would never end.
     pub(super) fn stored(&mut self, now: Now, cuts: Vec<Cut>, out: &mut Vec<Order>) {
-        self.board.storing = None;
+        let ordered = self.board.storing.take();
         for cut in cuts {
             let key = (cut.window, cut.service.clone());
             self.board.proposed.remove(&key);
@@ -167,9 +171,12 @@ impl Master {
                 Some(_) | None => self.issue(now, cut, Standing::Confirmed, out),
             }
         }
+        if ordered.is_some_and(|at| self.board.is_unanswered(at)) {
+            self.not_stored(now);
+        }
     }
 
-    /// The order to store was perhaps not done; it is repeated, the same.
+    /// The order to store was perhaps not done, or not for all of it; it is repeated, the same.
     pub(super) fn not_stored(&mut self, now: Now) {
         self.board.storing = None;
         self.board.store_next = now.mono.plus(self.timing().heartbeat);

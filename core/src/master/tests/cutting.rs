@@ -59,6 +59,30 @@ fn an_older_stored_cut_is_adopted_instead_of_the_own_one() {
 }
 
 #[test]
+fn a_stored_cut_that_cannot_be_read_is_asked_for_once_a_heartbeat() {
+    let mut bench = Bench::leader();
+    bench.join("s-1", 1);
+    bench.beat("s-1", 1, vec![load("orders", 1, 0)]);
+    for _ in 0..9 {
+        bench.live_without_store();
+    }
+    bench.advance(Duration::from_secs(1));
+    let mine = cut(FIRST, term(1), &[("s-1", 1, 1)]);
+    bench.check(Input::Woke, &[store(slice::from_ref(&mine))]);
+    let unread = || told(registry::Told::Stored { cuts: vec![] });
+    bench.check(unread(), &[]);
+    let left = bench.master.wake_at().after(bench.now).unwrap().0;
+    assert!(!left.is_zero(), "it would spin");
+    let beat = Timing::default().heartbeat;
+    bench.advance(beat - Duration::from_millis(1));
+    let early = bench.does(Input::Woke);
+    assert!(!early.contains(&store(slice::from_ref(&mine))), "{early:?}");
+    bench.advance(Duration::from_millis(1));
+    let again = bench.does(Input::Woke);
+    assert!(again.contains(&store(&[mine])), "{again:?}");
+}
+
+#[test]
 fn a_window_is_published_three_times_within_the_lead() {
     let mut bench = settled();
     let orders = bench.live(50, &[("s-1", 1, 1)]);
