@@ -59,6 +59,12 @@ impl Cost {
         }
     }
 
+    /// Microseconds of processor time, both sides, of one of so many sagas.
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    pub(crate) fn micros(&self, sagas: usize) -> f64 {
+        (self.client + self.postgres).as_secs_f64() * 1e6 / sagas.max(1) as f64
+    }
+
     /// For people: the cost divided by so many sagas.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub(crate) fn of_one(&self, sagas: usize) -> String {

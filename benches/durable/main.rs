@@ -30,6 +30,9 @@ const IN_FLIGHT: [usize; 2] = [64, 512];
 /// The share of the ceiling that the engine is to reach.
 const GOAL: f64 = 0.4;
 
+/// Rounds of one program on an idle machine differ less than this.
+const UNSTEADY: f64 = 1.5;
+
 /// What is measured side by side.
 #[derive(Clone, Copy, Debug)]
 enum Program {
@@ -101,6 +104,15 @@ async fn compare(set: &Set, postgres: u32, in_flight: usize) -> Outcome<()> {
         100.0 * GOAL,
         100.0 * engine / with_intents,
     );
+    let [ceiling, with_intents, engine] = rounds.each_ref().map(|rounds| {
+        let mut cpu: Vec<f64> = rounds.iter().map(|(r, cost)| cost.micros(r.all)).collect();
+        median(&mut cpu)
+    });
+    println!(
+        "  by processor time alone: {:.1} % of the ceiling, {:.1} % of it with intents",
+        100.0 * ceiling / engine,
+        100.0 * with_intents / engine,
+    );
     Ok(())
 }
 
@@ -118,6 +130,12 @@ fn print(name: &str, rounds: &[(Round, Cost)], rate: f64) {
         round.percentile_ms(99),
     );
     println!("  {:<22} a saga: {}", "", cost.of_one(round.all));
+    if most > UNSTEADY * least {
+        println!(
+            "  {:<22} unsteady: something else ran; trust the processor time",
+            ""
+        );
+    }
 }
 
 impl Program {
