@@ -132,7 +132,7 @@ fn print(name: &str, rounds: &[(Round, Cost)], rate: f64) {
     println!("  {:<22} a saga: {}", "", cost.of_one(round.all));
     if most > UNSTEADY * least {
         println!(
-            "  {:<22} unsteady: something else ran; trust the processor time",
+            "  {:<22} unsteady: something else ran; the ratio by processor time moves less",
             ""
         );
     }
