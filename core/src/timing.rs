@@ -41,6 +41,42 @@ pub struct Timing {
     pub freeze_limit: Option<u32>,
 }
 
+/// Settings that differ from the defaults. What is left out follows from what is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Instead of [`Timing::len`].
+    pub len: Option<Duration>,
+    /// Instead of [`Timing::lead`].
+    pub lead: Option<Duration>,
+    /// Instead of [`Timing::guard`].
+    pub guard: Option<Duration>,
+    /// Instead of [`Timing::tolerance`].
+    pub tolerance: Option<Duration>,
+    /// Instead of [`Timing::heartbeat`].
+    pub heartbeat: Option<Duration>,
+    /// Instead of [`Timing::session`].
+    pub session: Option<Duration>,
+    /// Instead of [`Timing::master_lease`].
+    pub master_lease: Option<Duration>,
+    /// Instead of [`Timing::owner_lease`].
+    pub owner_lease: Option<Duration>,
+    /// Instead of [`Timing::poll`].
+    pub poll: Option<Duration>,
+    /// Instead of [`Timing::overdue_after`].
+    pub overdue_after: Option<Duration>,
+    /// Instead of [`Timing::sweep`].
+    pub sweep: Option<Duration>,
+    /// Instead of [`Timing::freeze_limit`].
+    pub freeze_limit: Option<Option<u32>>,
+}
+
+/// No setting is longer: windows and leases are counted in multiples of them, and a sum must stay
+/// far from the end of time.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// A leader asks for its lease again after a third of it, and gives that order a second.
+const LEAST_MASTER_LEASE: Duration = Duration::from_secs(2);
+
 /// One rule that the settings break; a configuration reports all of them at once.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TimingError {
@@ -87,6 +123,11 @@ pub enum TimingError {
         "owner lease ({0:?}) must be at least 3s: a database hiccup would cost the process its work"
     )]
     OwnerLeaseTooShort(Duration),
+    /// master lease < 2 s
+    #[error(
+        "master lease ({0:?}) must be at least 2s: one slow answer of Redis would cost the leader its lease"
+    )]
+    MasterLeaseTooShort(Duration),
     /// session < 2 heartbeats
     #[error(
         "session ({session:?}) must be at least two heartbeats ({heartbeat:?} each): one lost message would expel a member"
@@ -105,55 +146,62 @@ pub enum TimingError {
         /// The least allowed.
         least: Duration,
     },
+    /// A duration beyond a year.
+    #[error("{name} must be at most 366 days")]
+    TooLong {
+        /// Which setting.
+        name: &'static str,
+    },
 }
 
 impl Timing {
     /// The defaults for a window length.
     #[must_use]
     pub fn for_window(len: Duration) -> Self {
+        Self::derive(&Overrides {
+            len: Some(len),
+            ..Overrides::default()
+        })
+    }
+
+    /// The whole table: what is set, and the defaults that follow from it.
+    #[must_use]
+    pub fn derive(set: &Overrides) -> Self {
         let second = Duration::from_secs(1);
-        let lead = len / 2;
-        let guard = second.min(len / 10);
-        let heartbeat = (5 * second).min(lead / 6);
+        let len = set.len.unwrap_or(60 * second);
+        let lead = set.lead.unwrap_or(len / 2);
+        let guard = set.guard.unwrap_or_else(|| second.min(len / 10));
+        let heartbeat = set.heartbeat.unwrap_or_else(|| (5 * second).min(lead / 6));
+        let session = (3 * second).max(heartbeat.saturating_mul(3));
+        let master_lease = LEAST_MASTER_LEASE.max((10 * second).min(lead / 2));
         Self {
             len,
             lead,
             guard,
-            tolerance: guard / 2,
+            tolerance: set.tolerance.unwrap_or(guard / 2),
             heartbeat,
-            session: (3 * second).max(3 * heartbeat),
-            master_lease: (2 * second).max((10 * second).min(lead / 2)),
-            owner_lease: 6 * second,
-            poll: second,
-            overdue_after: 10 * second,
-            sweep: second,
-            freeze_limit: Some(1),
+            session: set.session.unwrap_or(session),
+            master_lease: set.master_lease.unwrap_or(master_lease),
+            owner_lease: set.owner_lease.unwrap_or(6 * second),
+            poll: set.poll.unwrap_or(second),
+            overdue_after: set.overdue_after.unwrap_or(10 * second),
+            sweep: set.sweep.unwrap_or(second),
+            freeze_limit: set.freeze_limit.unwrap_or(Some(1)),
         }
     }
 
     /// Every rule that is broken; empty when the settings are sound.
     #[must_use]
     pub fn errors(&self) -> Vec<TimingError> {
-        let mut found = Vec::new();
-        let ms = Duration::from_millis;
-        for (name, value, least) in [
-            ("window", self.len, ms(100)),
-            ("heartbeat", self.heartbeat, ms(1)),
-            ("poll", self.poll, ms(10)),
-            ("sweep", self.sweep, ms(10)),
-            ("overdue_after", self.overdue_after, ms(100)),
-        ] {
-            if value < least {
-                found.push(TimingError::TooShort { name, least });
-            }
-        }
-        if 2 * self.guard >= self.len {
+        let mut found = self.out_of_bounds();
+        let guards = self.guard.saturating_mul(2);
+        if guards >= self.len {
             found.push(TimingError::GuardTooLong {
                 guard: self.guard,
                 len: self.len,
             });
-        } else if self.lead > self.len - 2 * self.guard {
-            let most = self.len - 2 * self.guard;
+        } else if self.lead > self.len - guards {
+            let most = self.len - guards;
             found.push(TimingError::LeadTooLong {
                 lead: self.lead,
                 most,
@@ -170,9 +218,39 @@ impl Timing {
         if self.owner_lease < Duration::from_secs(3) {
             found.push(TimingError::OwnerLeaseTooShort(self.owner_lease));
         }
-        if self.session < 2 * self.heartbeat {
+        if self.master_lease < LEAST_MASTER_LEASE {
+            found.push(TimingError::MasterLeaseTooShort(self.master_lease));
+        }
+        if self.session < self.heartbeat.saturating_mul(2) {
             let (session, heartbeat) = (self.session, self.heartbeat);
             found.push(TimingError::SessionTooShort { session, heartbeat });
+        }
+        found
+    }
+
+    /// Each setting by itself: neither nothing nor for ever.
+    fn out_of_bounds(&self) -> Vec<TimingError> {
+        let (ms, none) = (Duration::from_millis, Duration::ZERO);
+        let mut found = Vec::new();
+        for (name, value, least) in [
+            ("window", self.len, ms(100)),
+            ("lead", self.lead, none),
+            ("guard", self.guard, none),
+            ("tolerance", self.tolerance, none),
+            ("heartbeat", self.heartbeat, ms(1)),
+            ("session", self.session, none),
+            ("master_lease", self.master_lease, none),
+            ("owner_lease", self.owner_lease, none),
+            ("poll", self.poll, ms(10)),
+            ("overdue_after", self.overdue_after, ms(100)),
+            ("sweep", self.sweep, ms(10)),
+        ] {
+            if value < least {
+                found.push(TimingError::TooShort { name, least });
+            }
+            if value > LONGEST {
+                found.push(TimingError::TooLong { name });
+            }
         }
         found
     }
@@ -212,7 +290,7 @@ impl Timing {
 
 impl Default for Timing {
     fn default() -> Self {
-        Self::for_window(Duration::from_secs(60))
+        Self::derive(&Overrides::default())
     }
 }
 
@@ -245,14 +323,50 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_set_follows_from_what_is() {
+        let s = Duration::from_secs;
+        let lead = Some(s(12));
+        let t = Timing::derive(&Overrides {
+            lead,
+            ..Overrides::default()
+        });
+        assert_eq!((t.len, t.lead, t.guard), (s(60), s(12), s(1)));
+        assert_eq!((t.heartbeat, t.session, t.master_lease), (s(2), s(6), s(6)));
+        let t = Timing::derive(&Overrides {
+            guard: Some(s(4)),
+            heartbeat: Some(s(9)),
+            ..Overrides::default()
+        });
+        assert_eq!((t.tolerance, t.session), (s(2), s(27)));
+    }
+
+    #[test]
+    fn settings_without_end_are_refused_and_not_added_up() {
+        let most = Some(Duration::MAX);
+        let all = Timing::derive(&Overrides {
+            len: most,
+            guard: most,
+            heartbeat: most,
+            owner_lease: most,
+            ..Overrides::default()
+        });
+        let found = all.errors();
+        for name in ["window", "guard", "heartbeat", "session", "owner_lease"] {
+            let refused = TimingError::TooLong { name };
+            assert!(found.contains(&refused), "{name}: {found:?}");
+        }
+    }
+
+    #[test]
     fn every_broken_rule_is_reported_at_once() {
         let t = Timing {
             lead: Duration::from_secs(59),
             heartbeat: Duration::from_secs(30),
             owner_lease: Duration::from_secs(1),
+            master_lease: Duration::from_secs(1),
             ..Timing::default()
         };
-        assert_eq!(t.errors().len(), 4, "{:?}", t.errors());
+        assert_eq!(t.errors().len(), 5, "{:?}", t.errors());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 
 use ring_core::{
     id::{Cluster, NameError, NodeId, Region, RegionCode, Scope, Service},
-    timing::{Timing, TimingError},
+    timing::{Overrides, Timing, TimingError},
 };
 use ring_shell::bus::{Credentials, OptionsError, server_addresses};
 use secrecy::SecretString;
@@ -95,9 +95,9 @@ pub struct Nats {
 }
 
 macro_rules! times {
-    ($($(#[$doc:meta])* $field:ident => $target:ident),* $(,)?) => {
-        /// Time settings that differ from the [defaults](Timing::for_window), which follow from
-        /// the window's length. `window`, `lead`, `guard`, `tolerance`, `heartbeat` and `session`
+    ($($(#[$doc:meta])* $field:ident),* $(,)?) => {
+        /// Time settings that differ from the defaults; what is left out
+        /// [follows](Timing::derive) from what is not. `window`, `lead`, `guard`, `tolerance`, `heartbeat` and `session`
         /// must be those of the ring's master and slaves.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
         #[serde(deny_unknown_fields, default)]
@@ -112,9 +112,11 @@ macro_rules! times {
             /// The whole table.
             #[must_use]
             pub fn timing(&self) -> Timing {
-                let mut timing = self.window.map_or_else(Timing::default, Timing::for_window);
-                $(if let Some(set) = self.$field { timing.$target = set; })*
-                timing
+                Timing::derive(&Overrides {
+                    len: self.window,
+                    $($field: self.$field,)*
+                    ..Overrides::default()
+                })
             }
         }
     };
@@ -122,23 +124,23 @@ macro_rules! times {
 
 times! {
     /// How long before its start a window is cut.
-    lead => lead,
+    lead,
     /// Nobody claims this close to a window's edges.
-    guard => guard,
+    guard,
     /// Clock offset that is still tolerated.
-    tolerance => tolerance,
+    tolerance,
     /// Pause between heartbeats.
-    heartbeat => heartbeat,
+    heartbeat,
     /// A member unheard this long is gone.
-    session => session,
+    session,
     /// This process's lease in Postgres.
-    owner_lease => owner_lease,
+    owner_lease,
     /// Pause between polls inside a window.
-    poll => poll,
+    poll,
     /// A due transaction that nobody took for this long is swept by anyone.
-    overdue_after => overdue_after,
+    overdue_after,
     /// Pause between sweeps.
-    sweep => sweep,
+    sweep,
 }
 
 /// One mistake in a configuration.

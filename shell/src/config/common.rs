@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use async_nats::ServerAddr;
 use ring_core::{
     id::{BootId, Cluster, NodeId, Region, Scope},
-    timing::Timing,
+    timing::{Overrides, Timing},
     wire::Role,
 };
 use secrecy::SecretString;
@@ -199,24 +199,32 @@ fn credentials(settings: &mut Settings) -> bus::Credentials {
     first
 }
 
-/// Each default follows from the values before it, as in the core's table.
+/// Each default follows from the values before it, as the core's table has it.
 fn timing(settings: &mut Settings) -> Timing {
-    let second = Duration::from_secs(1);
-    let mut t = Timing::for_window(settings.or("ring.window", Timing::default().len));
-    t.lead = settings.or("ring.lead", t.lead);
-    t.guard = settings.or("ring.guard", t.guard);
-    t.tolerance = settings.or("ring.tolerance", t.guard / 2);
-    t.heartbeat = settings.or("ring.heartbeat", (5 * second).min(t.lead / 6));
-    t.session = settings.or("ring.session", (3 * second).max(3 * t.heartbeat));
-    let lease = (2 * second).max((10 * second).min(t.lead / 2));
-    t.master_lease = settings.or("ring.master_lease", lease);
-    t.owner_lease = settings.or("ring.owner_lease", t.owner_lease);
-    t.poll = settings.or("ring.poll", t.poll);
-    t.overdue_after = settings.or("ring.overdue_after", t.overdue_after);
-    t.sweep = settings.or("ring.sweep", t.sweep);
-    t.freeze_limit = settings.or("ring.freeze_limit", Freeze(t.freeze_limit)).0;
-    for error in t.errors() {
+    let mut set = Overrides::default();
+    macro_rules! ask {
+        ($($key:literal => $field:ident),* $(,)?) => {
+            $(set.$field = Some(settings.or($key, Timing::derive(&set).$field));)*
+        };
+    }
+    ask! {
+        "ring.window" => len,
+        "ring.lead" => lead,
+        "ring.guard" => guard,
+        "ring.tolerance" => tolerance,
+        "ring.heartbeat" => heartbeat,
+        "ring.session" => session,
+        "ring.master_lease" => master_lease,
+        "ring.owner_lease" => owner_lease,
+        "ring.poll" => poll,
+        "ring.overdue_after" => overdue_after,
+        "ring.sweep" => sweep,
+    }
+    let usual = Freeze(Timing::default().freeze_limit);
+    set.freeze_limit = Some(settings.or("ring.freeze_limit", usual).0);
+    let timing = Timing::derive(&set);
+    for error in timing.errors() {
         settings.mistake("ring", &format!("breaks a rule: {error}"));
     }
-    t
+    timing
 }
