@@ -173,8 +173,10 @@ pub enum To {
         /// For people; none for a good end.
         why: Option<Text>,
     },
-    /// Back to anyone, due at once, no attempt used; the epoch is raised.
+    /// Back to anyone, due at once, no attempt used by that; the epoch is raised.
     HandBack {
+        /// Failed attempts of the open intent.
+        attempts: u32,
         /// Whether the open intent may have been applied.
         doubt: bool,
     },

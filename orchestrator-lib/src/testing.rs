@@ -239,7 +239,9 @@ impl Row {
                     Ending::Disabled => Ended::Disabled { reason: said },
                 });
             }
-            To::HandBack { doubt } => self.claimed.doubt = doubt,
+            To::HandBack { attempts, doubt } => {
+                (self.claimed.attempts, self.claimed.doubt) = (attempts, doubt);
+            }
         }
         let answer = Written::Done { wake_seq: 0 };
         self.heard.push_back(Input::Written { number, answer });

@@ -89,6 +89,7 @@ impl Engine {
             Stopped::Lost => "lost",
             Stopped::Unrunnable(_) => "unrunnable",
             Stopped::Refused(_) => "refused",
+            Stopped::Inconsistent(_) => "inconsistent",
         };
         self.meter.count_as(STOPPED, "result", result);
         tracing::debug!(%id, %saga, result, "a run stopped");
@@ -106,6 +107,7 @@ impl Engine {
                 tracing::error!(%id, %saga, version, %why, "can't be run by the definition here");
             }
             Stopped::Refused(why) => tracing::error!(%id, %saga, %why, "the store refuses it"),
+            Stopped::Inconsistent(why) => tracing::error!(%id, %saga, %why, "let go of"),
             Stopped::Parked | Stopped::Lost | Stopped::Unrunnable(Unrunnable::Missing(_)) => {}
         }
     }

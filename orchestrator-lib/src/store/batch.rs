@@ -218,9 +218,10 @@ fn change(to: &To) -> Change<'_> {
             error: why.as_ref().map(Text::as_str),
             ..base
         },
-        To::HandBack { doubt } => Change {
+        To::HandBack { attempts, doubt } => Change {
             state: "paused",
             after: Some(0),
+            attempts: Some(i64::from(*attempts)),
             doubt: Some(*doubt),
             handed_back: true,
             ..base

@@ -315,7 +315,10 @@ pub(crate) fn settle(claimed: &Claimed) -> Write {
 /// Everything back to anyone.
 pub(crate) fn hand_back(claimed: &Claimed) -> Write {
     Write {
-        to: To::HandBack { doubt: false },
+        to: To::HandBack {
+            attempts: claimed.attempts,
+            doubt: false,
+        },
         entry: None,
         ..next(claimed, 1)
     }

@@ -156,13 +156,17 @@ fn an_end_refused_for_a_wake_up_is_decided_with_it() {
     );
 }
 
+fn handed_back(attempts: u32, doubt: bool) -> To {
+    To::HandBack { attempts, doubt }
+}
+
 #[test]
 fn a_drain_before_the_call_hands_back_without_a_doubt() {
     let (mut b, _) = Bench::started(steps(2));
     b.returned(done("1"));
     assert_eq!(b.check(Input::Drained), []);
     let write = write(&b.stored());
-    assert_eq!(write.to, To::HandBack { doubt: false });
+    assert_eq!(write.to, handed_back(0, false));
     assert_eq!(b.stored(), stopped(Stopped::HandedBack));
 }
 
@@ -171,7 +175,7 @@ fn a_drain_during_a_call_waits_and_records_what_it_gave() {
     let (mut b, _) = Bench::started(steps(2));
     assert_eq!(b.check(Input::Drained), []);
     assert_eq!(write(&b.returned(done("1"))).to, To::Next(forward(1)));
-    assert_eq!(write(&b.stored()).to, To::HandBack { doubt: false });
+    assert_eq!(write(&b.stored()).to, handed_back(0, false));
 }
 
 #[test]
@@ -180,19 +184,16 @@ fn a_call_that_outlasts_the_grace_period_is_handed_back_in_doubt() {
     b.check(Input::Drained);
     let orders = b.check(Input::CallsEnded);
     assert_eq!(orders[0], Order::Abandon { call: 1 });
-    assert_eq!(write(&orders[1..]).to, To::HandBack { doubt: true });
+    assert_eq!(write(&orders[1..]).to, handed_back(0, true));
 }
 
 #[test]
-fn a_drain_between_inline_retries_hands_back() {
+fn a_drain_between_inline_retries_hands_back_with_the_attempts_made() {
     let mut s = step(0);
     s.retry.inline = 1;
     let (mut b, _) = Bench::started(vec![s]);
     b.returned(failed(Class::Transient));
-    assert_eq!(
-        write(&b.check(Input::Drained)).to,
-        To::HandBack { doubt: false }
-    );
+    assert_eq!(write(&b.check(Input::Drained)).to, handed_back(1, false));
 }
 
 #[test]
@@ -212,10 +213,7 @@ fn at_the_local_deadline_the_open_call_is_unknown() {
 #[test]
 fn a_call_held_for_the_lease_is_handed_back() {
     let (mut b, _) = Bench::started(steps(1));
-    assert_eq!(
-        write(&b.held(Hold::Lease)).to,
-        To::HandBack { doubt: false }
-    );
+    assert_eq!(write(&b.held(Hold::Lease)).to, handed_back(0, false));
 }
 
 #[test]

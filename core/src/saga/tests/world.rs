@@ -361,9 +361,9 @@ impl World {
                 (row.attempts, row.doubt) = (*attempts, *doubt);
                 (row.nonce, row.state) = (None, State::Paused);
             }
-            To::HandBack { doubt } => {
+            To::HandBack { attempts, doubt } => {
                 self.seen.handed_back += 1;
-                row.doubt = *doubt;
+                (row.attempts, row.doubt) = (*attempts, *doubt);
                 (row.nonce, row.state) = (None, State::Paused);
             }
             To::Settle { ending, .. } => (row.nonce, row.state) = (None, ending.state()),

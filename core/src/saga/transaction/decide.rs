@@ -22,8 +22,7 @@ impl Transaction {
     /// Goes on from the open intent, which is durable.
     pub(super) fn go_on(&mut self, now: Now, out: &mut Vec<Order>) {
         if self.draining {
-            let doubt = self.log.doubt();
-            return self.write(To::HandBack { doubt }, None, out);
+            return self.hand_back(out);
         }
         if self.expired(now) {
             return self.expire(out);
@@ -80,10 +79,7 @@ impl Transaction {
     /// A call was not made.
     pub(super) fn held(&mut self, by: Hold, out: &mut Vec<Order>) {
         match by {
-            Hold::Lease => {
-                let doubt = self.log.doubt();
-                self.write(To::HandBack { doubt }, None, out);
-            }
+            Hold::Lease => self.hand_back(out),
             Hold::Target { target, after } => {
                 let why = Text::new(&format!("waits for {target}"));
                 self.park(after, why, Some(target), out);

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     id::TransactionId,
     machine::Machine,
-    store::{Capability, Claimed, Fence, Start, Taken, To, Write},
+    store::{Capability, Claimed, Fence, Start, Taken, Write},
     time::{Mono, Now, Wake, Wall},
 };
 
@@ -248,8 +248,7 @@ impl Transaction {
         out.push(Order::Abandon { call });
         self.log.put_in_doubt();
         if self.draining {
-            let doubt = true;
-            return self.write(To::HandBack { doubt }, None, out);
+            return self.hand_back(out);
         }
         let outcome = Outcome::Failed {
             class: Class::Unknown,

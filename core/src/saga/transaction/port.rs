@@ -120,6 +120,9 @@ pub enum Stopped {
     Unrunnable(Unrunnable),
     /// The store refuses even the bare record: the row stays owned, and is a stray to the lease.
     Refused(Text),
+    /// The store took a record that fits no history known here, which is a bug. Nothing is called
+    /// on such ground: a row that is still owned is a stray to the lease.
+    Inconsistent(Text),
 }
 
 /// Why a transaction can't be run here (R17).

@@ -1,7 +1,7 @@
 //! Writes and their answers: numbered, sent again until answered, and decided anew when something
 //! woke the transaction meanwhile.
 
-use alloc::{boxed::Box, string::String, vec::Vec};
+use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::time::Duration;
 
 use super::{Order, Phase, Stopped, Transaction};
@@ -74,6 +74,14 @@ impl Transaction {
         self.write(to, entry, out);
     }
 
+    pub(super) fn hand_back(&mut self, out: &mut Vec<Order>) {
+        let to = To::HandBack {
+            attempts: self.attempts,
+            doubt: self.log.doubt(),
+        };
+        self.write(to, None, out);
+    }
+
     /// The store could not be reached or did not say: the same write again, later.
     pub(super) fn unreachable(&mut self, now: Now, number: u32) {
         let seed = self.seed();
@@ -122,7 +130,10 @@ impl Transaction {
             To::Next(to) => recorded.and_then(|()| self.log.intend(*to)),
             To::Park { .. } | To::Settle { .. } | To::HandBack { .. } => recorded,
         };
-        debug_assert!(moved.is_ok(), "{moved:?}");
+        if let Err(illegal) = moved {
+            let why = Text::new(&format!("stored, but no such history exists: {illegal}"));
+            return self.stop(Stopped::Inconsistent(why), out);
+        }
         match write.to {
             To::Next(_) => {
                 self.attempts = 0;
@@ -195,5 +206,65 @@ impl Transaction {
                 Direction::Forward | Direction::Compensating,
             ) => self.stop(Stopped::Refused(why), out),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{sync::Arc, vec};
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{
+        id::{Nonce, SagaName, StepName, TransactionId},
+        machine::Machine,
+        saga::{Direction, Input, Outcome, Plan, PlannedStep, Position, log::Log},
+        store::{Capability, Fence, Start},
+        token::Token,
+    };
+
+    #[test]
+    fn a_history_that_cannot_be_ends_the_run_instead_of_calling_again() {
+        let step = |name| PlannedStep::new(StepName::new(name).unwrap());
+        let runs = Capability {
+            saga: SagaName::new("s").unwrap(),
+            version: 1,
+            digest: "d".into(),
+        };
+        let start = Start {
+            id: TransactionId(Uuid::nil()),
+            token: Token(0),
+            saga: runs.saga.clone(),
+            version: runs.version,
+            digest: runs.digest.clone(),
+            key: "k".into(),
+            input: Payload::null(),
+            lifetime: Duration::from_secs(60),
+            claim: None,
+        };
+        let fence = Fence {
+            epoch: 1,
+            nonce: Nonce(Uuid::nil()),
+        };
+        let plan = Plan::new(runs, vec![step("a"), step("b")]).unwrap();
+        let now = Now::default();
+        let mut tx = Transaction::started(Arc::new(plan), &start, fence, now);
+        let mut out = Vec::new();
+        tx.handle(now, Input::Claimed, &mut out);
+        let outcome = Outcome::Done(Payload::null());
+        tx.handle(now, Input::Returned { call: 1, outcome }, &mut out);
+        let elsewhere = Position {
+            direction: Direction::Compensating,
+            seq: 9,
+        };
+        tx.log = Log::standing(elsewhere, false);
+        out.clear();
+        let answer = Written::Done { wake_seq: 0 };
+        tx.handle(now, Input::Written { number: 1, answer }, &mut out);
+        assert!(
+            matches!(&out[..], [Order::Stop(Stopped::Inconsistent(_))]),
+            "{out:?}"
+        );
     }
 }
