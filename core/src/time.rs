@@ -79,6 +79,12 @@ impl Mono {
         Self(self.0.saturating_add(millis_u64(d)))
     }
 
+    /// `self - d`, saturating.
+    #[must_use]
+    pub fn minus(self, d: Duration) -> Self {
+        Self(self.0.saturating_sub(millis_u64(d)))
+    }
+
     /// How long ago `earlier` was; zero when it lies ahead.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {

@@ -104,7 +104,7 @@ impl World {
 
     fn check(&self) {
         for owner in &self.owners {
-            if owner.may_start(Mono(self.now)) {
+            if owner.start_until() >= Some(Mono(self.now)) {
                 let of = owner.incarnation().unwrap();
                 let row = self.rows[usize::try_from(of.0).unwrap()];
                 assert!(
@@ -212,7 +212,7 @@ impl World {
             }
             Order::DropCalls
             | Order::Forget(_)
-            | Order::HandBack(_)
+            | Order::HandBack(..)
             | Order::Close(_)
             | Order::Stop => None,
         }
@@ -240,7 +240,7 @@ proptest! {
         world.run(120_000);
         prop_assert_eq!(world.opened, 4);
         prop_assert!(world.rows.iter().all(|row| !row.dead));
-        prop_assert!(world.owners.iter().all(|o| o.may_start(Mono(world.now))));
+        prop_assert!(world.owners.iter().all(|o| o.start_until() >= Some(Mono(world.now))));
     }
 
     #[test]

@@ -112,8 +112,8 @@ pub enum Order {
     DropCalls,
     /// This incarnation was declared dead: its rows are somebody else's.
     Forget(Incarnation),
-    /// Hand these rows back: nobody here runs them.
-    HandBack(Vec<(TransactionId, Fence)>),
+    /// Hand these rows of this incarnation back: nobody here runs them.
+    HandBack(Incarnation, Vec<(TransactionId, Fence)>),
     /// End the lease, so that what is left is taken at once.
     Close(Incarnation),
     /// Nothing more comes.
@@ -137,12 +137,12 @@ impl Owner {
         }
     }
 
-    /// Whether a call may start: a third of the lease is left, so that its intent and its time
-    /// at the participant begin under a lease that holds.
+    /// Until when a call may start, this moment included: a third of the lease is left then, so
+    /// that its intent and its time at the participant begin under a lease that holds. None
+    /// without a lease.
     #[must_use]
-    pub fn may_start(&self, now: Mono) -> bool {
-        self.deadline()
-            .is_some_and(|until| now.plus(self.lease / 3) <= until)
+    pub fn start_until(&self) -> Option<Mono> {
+        self.deadline().map(|until| until.minus(self.lease / 3))
     }
 
     /// When the local lease ends; none without a lease.
@@ -211,7 +211,7 @@ impl Owner {
         self.contact.heard(sent_at, now, clock);
         let strays = self.strays_twice(running, known);
         if !strays.is_empty() {
-            out.push(Order::HandBack(strays));
+            out.push(Order::HandBack(of, strays));
         }
         if !self.draining && self.contact.lasts(now, self.lease) {
             out.push(Order::DeclareDead(of));

@@ -122,11 +122,10 @@ fn a_lease_is_renewed_a_third_after_the_renewal_was_sent() {
 #[test]
 fn a_call_needs_a_third_of_the_lease() {
     let mut b = Bench::new();
-    assert!(!b.owner.may_start(Mono(0)));
+    assert_eq!(b.owner.start_until(), None);
     b.woke(0);
     b.opened(0, ONE);
-    assert!(b.owner.may_start(Mono(4_000)));
-    assert!(!b.owner.may_start(Mono(4_001)));
+    assert_eq!(b.owner.start_until(), Some(Mono(4_000)));
 }
 
 #[test]
@@ -162,7 +161,7 @@ fn a_lease_that_was_late_holds_again_when_the_store_says_so() {
     b.check(100, Input::Unreachable);
     assert!(b.woke(6_500).contains(&Order::DropCalls));
     assert_eq!(b.renewed(6_500, 6_600, &[], &[]), []);
-    assert!(b.owner.may_start(Mono(6_600)));
+    assert_eq!(b.owner.start_until(), Some(Mono(10_500)));
     assert!(b.woke(12_500).contains(&Order::DropCalls));
 }
 
@@ -172,7 +171,7 @@ fn a_process_found_dead_forgets_its_rows_and_opens_at_once() {
     b.woke(2_000);
     let got = b.dead(2_100, ONE);
     assert_eq!(got, [Order::DropCalls, Order::Forget(ONE), Order::Open]);
-    assert!(!b.owner.may_start(Mono(2_100)));
+    assert_eq!(b.owner.start_until(), None);
     b.opened(2_200, TWO);
     assert_eq!(
         b.dead(2_300, ONE),
@@ -227,7 +226,7 @@ fn a_stray_is_handed_back_when_seen_twice() {
     let mut b = Bench::held();
     assert_eq!(b.renewed(1_000, 1_010, &[1, 2, 3], &[1]), []);
     let got = b.renewed(2_000, 2_010, &[1, 2, 4], &[1]);
-    assert_eq!(got, [Order::HandBack(vec![row(2)])]);
+    assert_eq!(got, [Order::HandBack(ONE, vec![row(2)])]);
     assert_eq!(b.renewed(3_000, 3_010, &[1], &[1]), []);
 }
 

@@ -139,8 +139,7 @@ pub(super) async fn run(
     mut told: mpsc::Receiver<Told>,
     ring: mpsc::Sender<orchestrator::Input>,
 ) {
-    let lease = engine.timing.owner_lease;
-    let mut machine = Owner::new(lease, clock::chance());
+    let mut machine = Owner::new(engine.timing.owner_lease, clock::chance());
     let mut requests: FuturesUnordered<Request> = FuturesUnordered::new();
     let mut orders = Vec::new();
     let mut input = Input::Woke;
@@ -154,7 +153,7 @@ pub(super) async fn run(
             measure(&engine, *sent_at, *clock, &ring);
         }
         machine.handle(clock::now(), input, &mut orders);
-        publish(&engine, &machine, lease);
+        publish(&engine, &machine);
         for order in orders.drain(..) {
             if perform(&engine, order, &requests) {
                 return;
@@ -200,25 +199,19 @@ fn perform(engine: &Arc<Engine>, order: Order, requests: &FuturesUnordered<Reque
                 .fates
                 .send_modify(|fate| fate.dead = fate.dead.max(Some(of)));
         }
-        Order::HandBack(strays) => {
-            if let Some(of) = engine.lease.standing().incarnation {
-                requests.push(Box::pin(hand_back(engine, of, strays)));
-            }
-        }
+        Order::HandBack(of, strays) => requests.push(Box::pin(hand_back(engine, of, strays))),
         Order::Close(of) => requests.push(Box::pin(close(engine, of))),
         Order::Stop => return true,
     }
     false
 }
 
-fn publish(engine: &Engine, machine: &Owner, lease: std::time::Duration) {
-    let until = machine.deadline();
-    let third = Mono(0).plus(lease / 3).0;
+fn publish(engine: &Engine, machine: &Owner) {
     engine.lease.standing.send_if_modified(|standing| {
         let new = Standing {
             incarnation: machine.incarnation(),
-            until,
-            start_until: until.map(|at| Mono(at.0.saturating_sub(third))),
+            until: machine.deadline(),
+            start_until: machine.start_until(),
         };
         let changed = *standing != new;
         *standing = new;
