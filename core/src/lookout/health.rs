@@ -24,6 +24,8 @@ pub(super) struct Pulse {
     backlog: Backlog,
     failures: u32,
     rest_until: Mono,
+    /// Since when nothing may start.
+    idle_since: Option<Mono>,
 }
 
 impl Pulse {
@@ -42,6 +44,11 @@ impl Pulse {
         self.rest_until = now.plus(rest);
     }
 
+    /// Whether anything may start now.
+    pub(super) fn may_start(&mut self, now: Mono, may: bool) {
+        self.idle_since = (!may).then(|| self.idle_since.unwrap_or(now));
+    }
+
     pub(super) fn resting(&self, now: Mono) -> bool {
         now < self.rest_until
     }
@@ -50,12 +57,15 @@ impl Pulse {
         at.max(self.rest_until)
     }
 
-    pub(super) fn health(&self, now: Mono) -> Health {
+    /// A node that could start nothing for a whole lease is as sick as one whose looks fail: it
+    /// looks no more, so that failures alone would not show it.
+    pub(super) fn health(&self, now: Mono, lease: Duration) -> Health {
+        let idle = self.idle_since.is_some_and(|at| at.plus(lease) <= now);
         Health {
             polled_ms: self.answered.map(|at| millis_u64(now.since(at))),
             backlog: self.backlog.due,
             oldest_due_ms: millis_u64(self.backlog.oldest),
-            sick: self.failures >= SICK_AFTER,
+            sick: idle || self.failures >= SICK_AFTER,
         }
     }
 }

@@ -124,7 +124,7 @@ impl Lookout {
     /// For heartbeats.
     #[must_use]
     pub fn health(&self, now: Mono) -> Health {
-        self.pulse.health(now)
+        self.pulse.health(now, self.timing.owner_lease)
     }
 
     /// Whether anything may be looked for at all.
@@ -294,13 +294,19 @@ impl Lookout {
         }
     }
 
-    fn unreachable(&mut self, now: Mono, look: u32) {
-        if let Some(open) = self.open.remove(&look) {
-            if let Some(target) = open.target {
-                self.targets.insert(target, open.limit);
-            }
-            self.pulse.failed(now, self.seed);
+    /// Whether the look was open; its target, if it was for one, comes to its turn again.
+    fn not_looked(&mut self, look: u32) -> bool {
+        let open = self.open.remove(&look);
+        let was_open = open.is_some();
+        if let Some(Open {
+            target: Some(target),
+            limit,
+            ..
+        }) = open
+        {
+            self.targets.insert(target, limit);
         }
+        was_open
     }
 
     fn ranges_changed(&mut self, now: Mono, ranges: Vec<Range>) {
@@ -340,10 +346,18 @@ impl Machine for Lookout {
                 claimed,
                 backlog,
             } => self.looked(now, look, claimed, backlog),
-            Input::Unreachable { look } => self.unreachable(now, look),
+            Input::NotAsked { look } => {
+                self.not_looked(look);
+            }
+            Input::Unreachable { look } => {
+                if self.not_looked(look) {
+                    self.pulse.failed(now, self.seed);
+                }
+            }
             Input::Drained => self.draining = true,
             Input::Woke => {}
         }
+        self.pulse.may_start(now, self.startable || self.draining);
         self.act(now, out);
         self.taken = Taken::default();
     }

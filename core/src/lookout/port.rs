@@ -27,7 +27,7 @@ pub enum Input {
     TargetsWork(Vec<String>),
     /// Whether the own lease lets anything start.
     Lease {
-        /// As [`crate::owner::Owner::may_start`] says.
+        /// As [`crate::owner::Owner::start_until`] says.
         startable: bool,
     },
     /// A look was answered.
@@ -38,6 +38,11 @@ pub enum Input {
         claimed: u32,
         /// What else it saw; only a look for due rows counts it.
         backlog: Option<Backlog>,
+    },
+    /// A look was not made: there was no lease or no room for it. It tells nothing of the store.
+    NotAsked {
+        /// From the order.
+        look: u32,
     },
     /// A look failed, or nobody knows what it claimed.
     Unreachable {

@@ -339,6 +339,37 @@ fn health_tells_of_the_last_poll() {
 }
 
 #[test]
+fn a_look_that_was_not_made_tells_nothing_of_the_store() {
+    let mut b = Bench::ready(4);
+    while !b.0.health(Mono(b.next())).sick {
+        let at = b.next();
+        for order in b.check(at, Input::Woke) {
+            b.check(at, Input::Unreachable { look: order.look });
+        }
+    }
+    let at = b.next();
+    let before = b.0.health(Mono(at));
+    for order in b.check(at, Input::Woke) {
+        b.check(at, Input::NotAsked { look: order.look });
+    }
+    assert_eq!(b.0.health(Mono(at)), before);
+    let again = b.next();
+    assert!(!b.check(again, Input::Woke).is_empty(), "it is free again");
+}
+
+#[test]
+fn a_node_without_a_lease_for_a_whole_lease_is_sick() {
+    let mut b = Bench::ready(4);
+    let sick = |b: &Bench, at| b.0.health(Mono(at)).sick;
+    b.check(1_000, Input::Lease { startable: false });
+    assert!(!sick(&b, 6_999));
+    b.check(6_999, Input::Woke);
+    assert!(sick(&b, 7_000));
+    b.check(8_000, Input::Lease { startable: true });
+    assert!(!sick(&b, 20_000));
+}
+
+#[test]
 fn an_answer_that_comes_twice_counts_once() {
     let mut b = Bench::ready(4);
     let first = b.ranges(100);

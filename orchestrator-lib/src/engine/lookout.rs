@@ -28,6 +28,9 @@ use crate::telemetry::{BACKLOG, OLDEST_DUE_SECONDS, POLL_FAILURES, POLL_SECONDS}
 /// The longest time between two looks at what depends on time.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
+/// A person reads it in logs and in what makes the node unready.
+const SICK: &str = "looks into the store fail, or nothing may start for as long as a lease lasts";
+
 type Looked = std::pin::Pin<Box<dyn Future<Output = (usize, Input)> + Send>>;
 
 /// What the machine was told last.
@@ -71,7 +74,8 @@ pub(super) async fn run(
             reserved += room.len();
             looks.push(Box::pin(look(Arc::clone(&engine), order, room)));
         }
-        if measured {
+        let sick = machine.health(clock::now().mono).sick;
+        if measured || sick != engine.is_sick() {
             report(&engine, &machine, &health);
         }
         let sleep = sleep(&machine, &view.borrow());
@@ -153,18 +157,18 @@ impl Facts {
 async fn look(engine: Arc<Engine>, order: Order, room: Vec<Room>) -> (usize, Input) {
     let given = room.len();
     let number = order.look;
-    let nothing = Input::Looked {
-        look: number,
-        claimed: 0,
-        backlog: None,
-    };
+    let not_asked = Input::NotAsked { look: number };
     let Some(incarnation) = engine.lease.incarnation() else {
-        return (given, nothing);
+        return (given, not_asked);
     };
     if room.is_empty() {
-        return (given, nothing);
+        return (given, not_asked);
     }
     let pending: Vec<Pending> = room.iter().map(|_| engine.in_flight.pending()).collect();
+    // Looked at after the nonces are announced: a drain waits for those, and only for those.
+    if engine.lease.is_draining() {
+        return (given, not_asked);
+    }
     let way = way(&order.rows);
     let claim = Claim {
         look: order.rows,
@@ -205,6 +209,15 @@ async fn look(engine: Arc<Engine>, order: Order, room: Vec<Room>) -> (usize, Inp
 }
 
 impl Engine {
+    fn is_sick(&self) -> bool {
+        self.polled.borrow().is_some_and(|health| health.sick)
+    }
+
+    /// Why the node is sick, when it is.
+    pub(super) fn sick(&self) -> Option<&'static str> {
+        self.is_sick().then_some(SICK)
+    }
+
     /// Ends that a look met on its way.
     async fn met(&self, disabled: Vec<TransactionId>, quarantined: Vec<TransactionId>) {
         for (state, ids) in [
@@ -249,8 +262,8 @@ fn report(engine: &Engine, machine: &Lookout, ring: &mpsc::Sender<ring_core::orc
     engine.meter.set(OLDEST_DUE_SECONDS, oldest.as_secs_f64());
     let before = engine.polled.send_replace(Some(health));
     match (before.is_some_and(|b| b.sick), health.sick) {
-        (false, true) => tracing::warn!("the store does not answer when it is looked into"),
-        (true, false) => tracing::info!("the store answers again"),
+        (false, true) => tracing::warn!("{SICK}"),
+        (true, false) => tracing::info!("the store answers again, and transactions may start"),
         (true, true) | (false, false) => {}
     }
     // A full queue means that a newer measurement comes soon anyway.

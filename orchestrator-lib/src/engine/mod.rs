@@ -164,25 +164,28 @@ impl Engine {
             !lease.holds(clock::now().mono),
             "no lease in the store: the database is away or slow",
         );
-        let sick = self.polled.borrow().is_some_and(|health| health.sick);
-        say(sick, "the store does not answer when it is looked into");
-        say(
-            self.in_flight.free() == 0,
-            "as many transactions run as the capacity allows",
-        );
+        reasons.extend(self.sick().map(str::to_owned));
         reasons
     }
 
-    /// What makes retries slower here, while everything still comes to its end.
+    /// What makes things slower here, while everything still comes to its end.
     pub(crate) fn degraded(&self) -> Vec<String> {
+        let mut reasons: Vec<String> = self.full().map(str::to_owned).into_iter().collect();
         if !self.config.retry_node {
-            return Vec::new();
+            return reasons;
         }
         if self.config.nats.is_none() {
-            return vec!["no NATS is configured: it sweeps, and owns no range of the ring".into()];
+            reasons.push("no NATS is configured: it sweeps, and owns no range of the ring".into());
         }
         let view = self.view.borrow();
-        view.reasons.iter().map(|r| format!("ring: {r}")).collect()
+        reasons.extend(view.reasons.iter().map(|r| format!("ring: {r}")));
+        reasons
+    }
+
+    /// Work that comes now waits for room. Taking the node out of a load balancer for that would
+    /// send its load to others that are as busy.
+    fn full(&self) -> Option<&'static str> {
+        (self.in_flight.free() == 0).then_some("as many transactions run as the capacity allows")
     }
 }
 
