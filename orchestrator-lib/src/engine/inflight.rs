@@ -49,6 +49,7 @@ pub(super) struct Room(#[expect(dead_code, reason = "held, not read")] OwnedSema
 #[derive(Debug)]
 pub(super) struct Pending {
     map: Arc<Mutex<Map>>,
+    left: Arc<Notify>,
     nonce: Nonce,
 }
 
@@ -122,10 +123,10 @@ impl InFlight {
     /// Makes a nonce and announces it before the store is asked, so that its row is no stray
     /// meanwhile.
     pub(super) fn pending(&self) -> Pending {
-        let map = Arc::clone(&self.map);
+        let (map, left) = (Arc::clone(&self.map), Arc::clone(&self.left));
         let nonce = clock::nonce();
         lock(&map).pending.insert(nonce);
-        Pending { map, nonce }
+        Pending { map, left, nonce }
     }
 
     /// Takes a place.
@@ -174,15 +175,21 @@ impl InFlight {
         self.left.notified()
     }
 
-    /// Completes when nothing runs.
+    /// Completes when nothing runs and no claim or start under way may still bring something.
     pub(super) async fn empty(&self) {
         loop {
             let left = self.left.notified();
-            if self.running() == 0 {
+            if lock(&self.map).is_empty() {
                 return;
             }
             left.await;
         }
+    }
+}
+
+impl Map {
+    fn is_empty(&self) -> bool {
+        self.running.is_empty() && self.pending.is_empty()
     }
 }
 
@@ -233,10 +240,46 @@ impl Drop for Slot {
 impl Drop for Pending {
     fn drop(&mut self) {
         lock(&self.map).pending.remove(&self.nonce);
+        self.left.notify_waiters();
     }
 }
 
 /// The map is sound after every statement, so a panic elsewhere does not spoil it.
 fn lock(map: &Mutex<Map>) -> MutexGuard<'_, Map> {
     map.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{pin::pin, task::Poll};
+
+    use futures_util::poll;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_being_claimed_keeps_it_from_being_empty() {
+        let all = InFlight::new(1);
+        let pending = all.pending();
+        let mut empty = pin!(all.empty());
+        assert_eq!(poll!(empty.as_mut()), Poll::Pending);
+        let id = TransactionId(Uuid::nil());
+        let room = all.room(1).remove(0);
+        let slot = all.enter(id, pending.nonce(), Incarnation(1), false, room);
+        drop(pending);
+        assert_eq!(poll!(empty.as_mut()), Poll::Pending);
+        drop(slot);
+        assert_eq!(poll!(empty), Poll::Ready(()));
+    }
+
+    #[tokio::test]
+    async fn a_claim_that_brought_nothing_lets_it_be_empty() {
+        let all = InFlight::new(1);
+        let pending = all.pending();
+        let mut empty = pin!(all.empty());
+        assert_eq!(poll!(empty.as_mut()), Poll::Pending);
+        drop(pending);
+        assert_eq!(poll!(empty), Poll::Ready(()));
+    }
 }

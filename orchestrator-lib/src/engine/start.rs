@@ -49,6 +49,8 @@ impl Engine {
         self.check(definition, &key)?;
         let claim = self.right_to_claim().await?;
         let pending = claim.as_ref().map(|_| self.in_flight.pending());
+        // Asked again after the nonce is announced: a drain waits for those, and only for those.
+        self.is_up()?;
         let start = self.row(definition, key, input, pending.as_ref().map(|p| p.nonce()));
         let incarnation = claim.as_ref().map(|(of, _)| *of);
         let mut stored = self.store.start(incarnation, start.clone()).await?;
@@ -92,9 +94,7 @@ impl Engine {
         if self.superseded.is_cancelled() {
             return Err(Error::Superseded(self.config.instance.to_string()));
         }
-        if *self.life.borrow() != Life::Up {
-            return Err(Error::NotTaking("it leaves".into()));
-        }
+        self.is_up()?;
         if key.is_empty() || key.len() > MAX_KEY_BYTES || key.contains('\0') {
             return Err(Error::Key { bytes: key.len() });
         }
@@ -119,6 +119,13 @@ impl Engine {
         })
     }
 
+    fn is_up(&self) -> Result<(), Error> {
+        if *self.life.borrow() == Life::Up {
+            return Ok(());
+        }
+        Err(Error::NotTaking("it leaves".into()))
+    }
+
     /// Room and lease for running it here; none when a retry node, perhaps this one, takes it.
     async fn right_to_claim(&self) -> Result<Option<(Incarnation, Room)>, Error> {
         let now = self.in_flight.room(1).pop();
@@ -138,7 +145,11 @@ impl Engine {
         match tokio::time::timeout(patience, both).await {
             Ok(Some(right)) => Ok(Some(right)),
             Ok(None) | Err(_) if retries => Ok(None),
-            Ok(None) | Err(_) => Err(Error::NotTaking(self.unready().join("; "))),
+            Ok(None) | Err(_) => {
+                let mut reasons = self.unready();
+                reasons.extend(self.full().map(str::to_owned));
+                Err(Error::NotTaking(reasons.join("; ")))
+            }
         }
     }
 
