@@ -31,6 +31,32 @@ async fn the_dead_can_not_renew_and_open_a_new_incarnation_instead() -> Checked 
     Ok(())
 }
 
+/// An opening that is not answered in time is asked again, and both succeed: whichever the process
+/// heard of can claim.
+#[tokio::test]
+async fn of_two_openings_that_overlap_each_can_claim() -> Checked {
+    let bench = Bench::new().await?;
+    let node = bench.node("a", &["buy"]).await?;
+    node.parked("buy", "one").await?;
+    node.parked("buy", "two").await?;
+    let later = node.store.open(&process("a", &["buy"]), LEASE).await?;
+    assert_eq!(node.due(1).await?.len(), 1, "by the first");
+    let store = node.store;
+    let later = Node { store, me: later };
+    assert_eq!(later.due(1).await?.len(), 1, "by the second");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_claim_without_a_lease_is_an_error_and_not_an_empty_answer() -> Checked {
+    let bench = Bench::new().await?;
+    let node = bench.node("a", &["buy"]).await?;
+    node.store.close_lease(node.me).await?;
+    let error = node.due(1).await.unwrap_err();
+    assert!(error.to_string().contains("claim"), "{error}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_late_lease_that_nobody_buried_is_renewed() -> Checked {
     let bench = Bench::new().await?;
@@ -160,20 +186,5 @@ async fn the_long_dead_are_forgotten_unless_a_row_names_them() -> Checked {
     assert_eq!(node.store.forget_dead().await?, 1);
     node.claim(Look::Orphans, 1).await?;
     assert_eq!(node.store.forget_dead().await?, 1);
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_service_with_waiting_work_and_no_retry_node_is_noticed() -> Checked {
-    let bench = Bench::new().await?;
-    let store = bench.store()?;
-    let mut standard = process("a", &["buy"]);
-    standard.retry_node = false;
-    store.open(&standard, Duration::from_secs(60)).await?;
-    store.start(None, start("buy", "k", None)).await?;
-    let seen = store.retry_nodes().await?;
-    assert_eq!((seen.present, seen.waiting), (false, true));
-    bench.node("b", &["buy"]).await?;
-    assert!(store.retry_nodes().await?.present);
     Ok(())
 }

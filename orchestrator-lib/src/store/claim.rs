@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::{
     Store,
-    error::Error,
+    error::{Error, Reason},
     row::{self, get, known},
     saga_name, sql, words,
 };
@@ -48,12 +48,12 @@ impl Store {
     /// Claims rows for the own incarnation. Nothing is claimed when its lease is over.
     ///
     /// # Errors
+    /// [`Error::Permanent`] without a lease opened here: nobody may take that for an empty look.
     /// [`Error::Unreachable`] when it is not known what was claimed, even after re-reading by
     /// nonce: whatever it was shows as a stray at the next renewals.
     pub async fn claim(&self, me: Incarnation, claim: &Claim) -> Result<Claims, Error> {
-        let Some(definitions) = self.tenure(me) else {
-            return Ok(Claims::default());
-        };
+        let no_lease = || Error::permanent("claim", Reason("no lease was opened"));
+        let definitions = self.tenure().ok_or_else(no_lease)?;
         if claim.nonces.is_empty() {
             return Ok(Claims::default());
         }
@@ -200,8 +200,8 @@ impl Store {
         })
     }
 
-    /// What parked transactions no living retry node can run, by saga and version; counted up to
-    /// 10,000 each.
+    /// What no living retry node can run, parked or left by the dead, by saga and version;
+    /// counted up to 10,000 of a kind.
     ///
     /// # Errors
     /// [`Error::Unreachable`] when the database is away.

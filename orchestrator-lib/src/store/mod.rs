@@ -64,8 +64,9 @@ struct Inner {
     writer: Writer,
     write: Link,
     definitions: Definitions,
-    /// What the incarnations opened here can run; the last one counts.
-    tenure: Mutex<Option<(Incarnation, Arc<[i32]>)>>,
+    /// What this process can run, from its first lease to its end. Not by incarnation: an opening
+    /// that is not answered in time is asked again, and the caller may hold either.
+    tenure: Mutex<Option<Arc<[i32]>>>,
     /// Commits of which Postgres warned that no standby confirmed them.
     unconfirmed: Arc<AtomicU64>,
 }

@@ -36,8 +36,8 @@ pub struct Buried {
 }
 
 impl Store {
-    /// Opens a new incarnation with a lease, counted from when this was *sent*. Claims and starts
-    /// of this store are its from now on.
+    /// Opens a new incarnation with a lease, counted from when this was *sent*. One store is for
+    /// one process: every incarnation of it can run the same.
     ///
     /// # Errors
     /// [`Error::Unreachable`] when the database is away; an incarnation that was opened without
@@ -68,7 +68,7 @@ impl Store {
             .await
         });
         let incarnation = Incarnation(get(&asked.await?, "incarnation")?);
-        *lock(&self.inner.tenure) = Some((incarnation, definitions.into()));
+        *lock(&self.inner.tenure) = Some(definitions.into());
         Ok(incarnation)
     }
 
@@ -183,12 +183,8 @@ impl Store {
         asked.await
     }
 
-    /// What the incarnation can run; nothing when it is not the one opened here last.
-    pub(super) fn tenure(&self, me: Incarnation) -> Option<Arc<[i32]>> {
-        let tenure = lock(&self.inner.tenure);
-        tenure
-            .as_ref()
-            .filter(|(opened, _)| *opened == me)
-            .map(|(_, definitions)| Arc::clone(definitions))
+    /// What this process can run; none before its first lease and after its end.
+    pub(super) fn tenure(&self) -> Option<Arc<[i32]>> {
+        lock(&self.inner.tenure).clone()
     }
 }
