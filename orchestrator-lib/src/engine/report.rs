@@ -19,7 +19,7 @@ use crate::telemetry::{EXECUTOR_MISSING, RETRY_NODE_MISSING};
 /// milliseconds.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Rows that nobody can run and that are pushed a minute in one look: a page.
+/// Rows that nobody can run and that one look pushes by a minute: a page.
 const PUSHED: u32 = 256;
 
 /// Owner rows of the dead are removed about once an hour.
@@ -53,13 +53,14 @@ struct Said {
 
 async fn look(engine: &Engine, said: &mut Said, count: u64) -> Result<(), crate::store::Error> {
     let nodes = engine.store.retry_nodes().await?;
-    said.retry_node(engine, nodes.waiting && !nodes.present)
-        .await;
+    let waiting = if nodes.present { 0 } else { nodes.waiting };
+    said.retry_node(engine, waiting).await;
     if !engine.config.retry_node {
         return Ok(());
     }
     said.executors(engine, engine.store.missing().await?).await;
-    if let (Some(me), false) = (engine.lease.incarnation(), said.missing.is_empty()) {
+    // Whatever was reported: orphans of the dead are parked here, and only here.
+    if let Some(me) = engine.lease.incarnation() {
         let pushed = engine.store.push_missing(me, PUSHED).await?;
         if pushed.disabled > 0 || pushed.quarantined > 0 {
             tracing::warn!(?pushed, "transactions that nobody can run have ended");
@@ -73,7 +74,9 @@ async fn look(engine: &Engine, said: &mut Said, count: u64) -> Result<(), crate:
 }
 
 impl Said {
-    async fn retry_node(&mut self, engine: &Engine, missing: bool) {
+    /// How many wait for a retry node.
+    async fn retry_node(&mut self, engine: &Engine, waiting: u64) {
+        let missing = waiting > 0;
         engine
             .meter
             .set(RETRY_NODE_MISSING, f64::from(u8::from(missing)));
@@ -87,10 +90,9 @@ impl Said {
         }
         let service = engine.config.service.clone();
         tracing::warn!(%service, "transactions wait and no retry node of the service lives");
-        let transactions = paused(engine).await;
         let fact = Fact::RetryNodeMissing {
             service,
-            transactions,
+            transactions: waiting,
         };
         engine.announcer.tell(fact).await;
     }
@@ -130,16 +132,4 @@ async fn missing(engine: &Engine, one: Missing) {
         first_expires_at: Time(one.first_expires_at),
     };
     engine.announcer.tell(fact).await;
-}
-
-/// How many wait, for the event; 0 when the store does not say.
-async fn paused(engine: &Engine) -> u64 {
-    let service = Some(&engine.config.service);
-    let counts = engine.operator.counts(service).await.unwrap_or_default();
-    let waits = |state| state == ring_core::saga::State::Paused;
-    counts
-        .iter()
-        .filter(|((s, _), _)| waits(*s))
-        .map(|(_, n)| *n)
-        .sum()
 }

@@ -32,8 +32,9 @@ pub struct Outcome {
 pub struct RetryNodes {
     /// A living retry node exists.
     pub present: bool,
-    /// Parked transactions exist.
-    pub waiting: bool,
+    /// Transactions that wait for one: parked, waiting for a target, or left by the dead. Counted
+    /// up to 10,000 of a kind, and only when there is none.
+    pub waiting: u64,
 }
 
 /// Answer to a wake-up.
@@ -110,7 +111,7 @@ impl Store {
         let row = asked.await?;
         Ok(RetryNodes {
             present: get(&row, "retry_node")?,
-            waiting: get(&row, "waiting")?,
+            waiting: words::count(get(&row, "waiting")?),
         })
     }
 }
