@@ -5,6 +5,9 @@
 -- without that a row claimed in between would be claimed twice. It must go by id alone: "is not
 -- distinct from" is a comparison that no index serves. What outlived its lifetime is disabled on
 -- the spot.
+-- "me" is read and not locked, so this process may be declared dead before the claim is committed:
+-- then the claimed rows are orphans from the start. Whoever takes them raises the epoch, and every
+-- later write of ours is lost.
 -- $1 owner, $2 region, $3 cluster, $4 service, $5 definitions, $6 nonces, $7 suspects allowed,
 -- $8 first tokens, $9 last tokens
 with me as materialized (
@@ -59,6 +62,7 @@ locked as materialized (
     order by t.id
     for update skip locked
 ),
+-- From here on all four claims are the same, word by word.
 chosen as materialized (
     select ranked.*, row_number() over (order by ranked.id) as n
     from (

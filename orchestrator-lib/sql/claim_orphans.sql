@@ -3,6 +3,9 @@
 -- Deaths: up to two for every row of the dead; from two on a row is a suspect, and a death counts
 -- only when the dead process ran it as its one suspect. At the limit it is quarantined.
 -- Four times the wanted rows are looked at, so that nodes sweeping at once find different ones.
+-- "me" is read and not locked, so this process may be declared dead before the claim is committed:
+-- then the claimed rows are orphans from the start. Whoever takes them raises the epoch, and every
+-- later write of ours is lost.
 -- $1 owner, $2 region, $3 cluster, $4 service, $5 definitions, $6 nonces, $7 suspects allowed,
 -- $8 deaths until quarantine
 with me as materialized (
@@ -68,6 +71,7 @@ locked as materialized (
             else 'running' end as becomes
     from judged
 ),
+-- From here on all four claims are the same, word by word.
 chosen as materialized (
     select ranked.*, row_number() over (order by ranked.id) as n
     from (

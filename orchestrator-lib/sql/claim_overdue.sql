@@ -4,7 +4,12 @@
 -- One index probe a definition: a row that others can run stands in nobody's way. A definition
 -- that some living retry node lacks is swept as soon as it is due, since the ring's owner may be
 -- one that leaves it.
--- Four times the wanted rows are looked at, so that nodes sweeping at once find different ones.
+-- Four times the wanted rows are looked at, so that nodes sweeping at once find different ones; of
+-- those the oldest due are taken. They are locked in that order: who skips locked rows never waits,
+-- so no order of locks can close a circle. Each keeps the bound by which it was found.
+-- "me" is read and not locked, so this process may be declared dead before the claim is committed:
+-- then the claimed rows are orphans from the start. Whoever takes them raises the epoch, and every
+-- later write of ours is lost.
 -- $1 owner, $2 region, $3 cluster, $4 service, $5 definitions, $6 nonces, $7 suspects allowed,
 -- $8 overdue by milliseconds
 with me as materialized (
@@ -31,7 +36,7 @@ wanted as materialized (
     from unnest($5::integer[]) as d(definition)
 ),
 overdue as materialized (
-    select found.id, found.due_at
+    select found.id, wanted.before
     from wanted cross join lateral (
         select t.id, t.due_at from ringsaga.transaction t
         where t.region = $2 and t.cluster = $3 and t.service = $4
@@ -47,7 +52,7 @@ overdue as materialized (
     limit 4 * cardinality($6::uuid[])
 ),
 probe as materialized (
-    select found.id, found.due_at
+    select found.id, statement_timestamp() as before
     from wanted cross join lateral (
         select t.id, t.due_at from ringsaga.transaction t
         where t.region = $2 and t.cluster = $3 and t.service = $4
@@ -63,23 +68,26 @@ probe as materialized (
     limit greatest(1, cardinality($6::uuid[]) / 4)
 ),
 candidate as materialized (
-    select id from overdue union all select id from probe
+    select id, before, false as waits from overdue
+    union all
+    select id, before, true from probe
 ),
 locked as materialized (
     select t.id, t.doubt, t.deaths, t.deaths >= 2 as suspect, t.due_at as place,
         case when t.expires_at <= statement_timestamp() then 'disabled' else 'running' end as becomes
-    from ringsaga.transaction t
-    where t.id = any(array(select id from candidate))
-        and t.region is not distinct from $2 and t.cluster is not distinct from $3
+    from candidate join ringsaga.transaction t on t.id = candidate.id
+    where t.region is not distinct from $2 and t.cluster is not distinct from $3
         and t.service is not distinct from $4
-        and t.state = 'paused'
-        and t.due_at <= statement_timestamp()
+        and t.state is not distinct from 'paused'
+        and (t.waiting_on is not null) = candidate.waits
+        and t.due_at <= candidate.before
         and t.definition = any($5::integer[])
         and (t.deaths < 2 or (select allowed from alone))
-    order by t.id
+    order by t.due_at
     limit cardinality($6::uuid[])
-    for update skip locked
+    for update of t skip locked
 ),
+-- From here on all four claims are the same, word by word.
 chosen as materialized (
     select ranked.*, row_number() over (order by ranked.id) as n
     from (

@@ -1,5 +1,8 @@
 -- Branch 3: waiting for a target that this process sees working again, within its ranges, whatever
 -- its due time. Shape and reasons as in claim_due.sql.
+-- "me" is read and not locked, so this process may be declared dead before the claim is committed:
+-- then the claimed rows are orphans from the start. Whoever takes them raises the epoch, and every
+-- later write of ours is lost.
 -- $1 owner, $2 region, $3 cluster, $4 service, $5 definitions, $6 nonces, $7 suspects allowed,
 -- $8 first tokens, $9 last tokens, $10 target
 with me as materialized (
@@ -52,6 +55,7 @@ locked as materialized (
     order by t.id
     for update skip locked
 ),
+-- From here on all four claims are the same, word by word.
 chosen as materialized (
     select ranked.*, row_number() over (order by ranked.id) as n
     from (

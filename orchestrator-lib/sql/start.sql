@@ -2,7 +2,8 @@
 -- being stored by somebody else fails the statement (unique violation, or the lock limit), and the
 -- caller sends each start alone. The caller sorts by key, so that two batches never wait for each
 -- other in a circle, and sends a key at most once.
--- A start that is its own claim needs its process alive.
+-- A start that is its own claim needs its process alive. "me" is read and not locked: a process
+-- declared dead before the commit leaves orphans, as with a claim.
 -- $1 region, $2 cluster, $3 service, $4 owner (null: none), $5 ids, $6 tokens, $7 sagas,
 -- $8 definitions, $9 keys, $10 inputs, $11 lifetimes in ms, $12 nonces (null: not claimed)
 with me as materialized (
