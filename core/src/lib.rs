@@ -1,7 +1,7 @@
 //! `ring-core` decides everything and does nothing.
 //!
-//! The words of the domain stand on the ground floor ([`time`], [`id`], [`token`], [`timing`],
-//! [`window`]), above them what crosses a wire or a port ([`wire`], [`subject`], [`bus`],
+//! The words of the domain stand on the ground floor ([`time`], [`chance`], [`id`], [`token`],
+//! [`timing`], [`window`]), above them what crosses a wire or a port ([`wire`], [`subject`], [`bus`],
 //! [`registry`], [`store`]), on top the machines ([`master`], [`slave`], [`orchestrator`],
 //! [`saga`], [`owner`], [`lookout`]).
 //!
@@ -12,6 +12,7 @@
 extern crate alloc;
 
 pub mod bus;
+pub mod chance;
 pub mod id;
 pub mod joining;
 pub mod lookout;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use ring_core::saga::backoff::mixed;
+use ring_core::chance::mixed;
 use shop::{participant::DECLINED, wire::Order};
 
 use crate::args::{Blow, Demo, KillAt};

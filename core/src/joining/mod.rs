@@ -5,7 +5,6 @@
 //! again when the coordinator forgot it. It refuses to know what a heartbeat says and what the
 //! grants in an answer mean: those go through as [`Event`]s.
 
-mod chance;
 mod phase;
 mod words;
 
@@ -13,14 +12,12 @@ use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
 use self::phase::Phase;
-pub use self::{
-    chance::{Backoff, Chance},
-    words::{
-        Asks, Coordinator, Event, Failure, Heard, LARGEST_TERM, backoff, learn, patience, soon,
-    },
+pub use self::words::{
+    Asks, Coordinator, Event, Failure, Heard, LARGEST_TERM, backoff, learn, patience, soon,
 };
 use crate::{
     bus::{AskError, AskId, Op},
+    chance::{Backoff, Chance},
     id::Service,
     subject::Verb,
     time::{Mono, Now, Wake},

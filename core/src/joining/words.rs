@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Backoff, Chance};
 use crate::{
     bus::{AskError, AskId},
+    chance::{Backoff, Chance},
     id::NodeId,
     subject::{Place, Verb},
     time::{Mono, Wall},

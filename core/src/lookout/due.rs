@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::{saga::backoff, time::Mono};
+use crate::{chance, time::Mono};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Due {
@@ -28,6 +28,6 @@ impl Due {
 
     fn spread(&mut self, seed: u64, every: Duration) -> Duration {
         self.count = self.count.wrapping_add(1);
-        backoff::spread(seed, self.count, every)
+        chance::spread(seed, self.count, every)
     }
 }

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::{
-    saga::backoff,
+    chance,
     store::Backlog,
     time::{Mono, millis_u64},
     wire::Health,
@@ -40,7 +40,7 @@ impl Pulse {
 
     pub(super) fn failed(&mut self, now: Mono, seed: u64) {
         self.failures = self.failures.saturating_add(1);
-        let rest = backoff::pause(seed, self.failures, REST, LONGEST_REST, backoff::FLOOR);
+        let rest = chance::pause(seed, self.failures, REST, LONGEST_REST, chance::FLOOR);
         self.rest_until = now.plus(rest);
     }
 

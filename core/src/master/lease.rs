@@ -9,8 +9,9 @@ use core::time::Duration;
 use super::{Lead, Master, Order, Phase};
 use crate::{
     bus,
+    chance::Chance,
     id::NodeId,
-    joining::{Chance, LARGEST_TERM},
+    joining::LARGEST_TERM,
     machine::End,
     registry::{Op, Told},
     subject::{Endpoints, Topic},

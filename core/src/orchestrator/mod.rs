@@ -15,8 +15,9 @@ pub use self::inbox::Dropped;
 use self::{inbox::Inbox, search::Search};
 use crate::{
     bus::{AskId, Op, Told},
+    chance::Chance,
     id::{BootId, NodeId, Scope, Service},
-    joining::{Asks, Chance, Joining, patience, soon},
+    joining::{Asks, Joining, patience, soon},
     machine::{End, Machine},
     subject::{Place, Topic},
     time::{Mono, Now, Wake, Wall, millis_i64, millis_u64},

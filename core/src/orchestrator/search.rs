@@ -8,8 +8,9 @@ use core::time::Duration;
 
 use crate::{
     bus::{AskError, AskId, Op},
+    chance::{Backoff, Chance},
     id::{NodeId, Service},
-    joining::{Asks, Backoff, Chance, backoff, learn, patience},
+    joining::{Asks, backoff, learn, patience},
     subject::Place,
     time::{Mono, Wake},
     timing::Timing,

@@ -6,7 +6,7 @@ use alloc::{vec, vec::Vec};
 use proptest::prelude::*;
 
 use super::*;
-use crate::saga::backoff::mixed;
+use crate::chance::mixed;
 
 const LEASE: Duration = Duration::from_secs(6);
 const STEP_MS: u64 = 20;

@@ -12,9 +12,9 @@ use core::time::Duration;
 use contact::Contact;
 
 use crate::{
+    chance,
     id::{Nonce, TransactionId},
     machine::Machine,
-    saga::backoff,
     store::{Fence, Incarnation, Renewed},
     time::{Mono, Now, Wake, Wall},
 };
@@ -171,7 +171,7 @@ impl Owner {
 
     fn again(&self, now: Mono) -> Mono {
         let cap = self.lease / 6;
-        let pause = backoff::pause(self.seed, self.failures, AGAIN, cap, backoff::FLOOR);
+        let pause = chance::pause(self.seed, self.failures, AGAIN, cap, chance::FLOOR);
         now.plus(pause)
     }
 

@@ -24,7 +24,6 @@
 //! | transient, business, persistent, unknown | [`Class`] |
 //! | hybrid, forward first, backward first, irreversible | [`Recovery`] |
 
-pub mod backoff;
 mod key;
 pub mod log;
 mod plan;

@@ -5,10 +5,12 @@
 
 use core::time::Duration;
 
-use super::{
-    Class, Direction, PlannedStep, Recovery, Retry,
-    backoff::{self, LONGEST_RETRY_AFTER},
-};
+use super::{Class, Direction, PlannedStep, Recovery, Retry};
+use crate::chance;
+
+/// A target's `Retry-After` is honoured up to this: a wrong header must not hold a transaction
+/// until its lifetime ends.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// A retry that must wait longer than this lets go of the transaction meanwhile.
 const LONGEST_INLINE_PAUSE: Duration = Duration::from_secs(1);
@@ -80,18 +82,18 @@ impl Failure {
             .min(LONGEST_RETRY_AFTER);
         let seed = self.seed;
         let longest = LONGEST_INLINE_PAUSE;
-        let soon = backoff::pause(
+        let soon = chance::pause(
             seed,
             self.inline + 1,
             retry.inline_pause,
             longest,
-            backoff::FLOOR,
+            chance::FLOOR,
         );
         let inline = self.class == Class::Transient && self.inline < retry.inline;
         if inline && asked <= longest {
             return Verdict::Inline(soon.max(asked));
         }
-        let later = backoff::pause(seed, self.attempts, retry.base, retry.cap, retry.floor);
+        let later = chance::pause(seed, self.attempts, retry.base, retry.cap, retry.floor);
         Verdict::Park(later.max(asked))
     }
 }

@@ -25,8 +25,9 @@ use self::{
 };
 use crate::{
     bus::{AskId, Op, Told},
+    chance::Chance,
     id::{BootId, NodeId, Scope, Service},
-    joining::{Asks, Chance, Coordinator, Failure, Joining, soon},
+    joining::{Asks, Coordinator, Failure, Joining, soon},
     machine::{End, Machine},
     roster::{Limits, Roster},
     subject::{Endpoints, Place, Topic},

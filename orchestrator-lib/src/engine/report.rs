@@ -5,15 +5,15 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use ring_core::{
+    chance,
     id::SagaName,
-    saga::backoff,
     store::Missing,
     wire::{Fact, Time},
 };
 use ring_shell::clock;
 
 use super::{Engine, Life};
-use crate::telemetry::{EXECUTOR_MISSING, RETRY_NODE_MISSING};
+use crate::telemetry::{COMMITS_UNCONFIRMED, EXECUTOR_MISSING, RETRY_NODE_MISSING};
 
 /// Pause between two looks, before jitter: a person reacts in minutes, the questions cost a few
 /// milliseconds.
@@ -33,7 +33,7 @@ pub(super) async fn run(engine: Arc<Engine>) {
     loop {
         // The first look comes soon: a missing executor is told at once.
         let pause = if count == 0 { PAUSE / 10 } else { PAUSE };
-        tokio::time::sleep(backoff::spread(seed, count, pause)).await;
+        tokio::time::sleep(chance::spread(seed, count, pause)).await;
         count += 1;
         if *engine.life.borrow() != Life::Up {
             return;
@@ -49,9 +49,11 @@ pub(super) async fn run(engine: Arc<Engine>) {
 struct Said {
     retry_node_missing: bool,
     missing: BTreeMap<(SagaName, u32), u64>,
+    unconfirmed: u64,
 }
 
 async fn look(engine: &Engine, said: &mut Said, count: u64) -> Result<(), crate::store::Error> {
+    said.unconfirmed(engine);
     let nodes = engine.store.retry_nodes().await?;
     let waiting = if nodes.present { 0 } else { nodes.waiting };
     said.retry_node(engine, waiting).await;
@@ -74,6 +76,13 @@ async fn look(engine: &Engine, said: &mut Said, count: u64) -> Result<(), crate:
 }
 
 impl Said {
+    fn unconfirmed(&mut self, engine: &Engine) {
+        let now = engine.store.unconfirmed_commits();
+        let news = now.saturating_sub(self.unconfirmed);
+        engine.meter.add(COMMITS_UNCONFIRMED, news);
+        self.unconfirmed = now;
+    }
+
     /// How many wait for a retry node.
     async fn retry_node(&mut self, engine: &Engine, waiting: u64) {
         let missing = waiting > 0;

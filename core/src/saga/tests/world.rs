@@ -11,11 +11,12 @@ use super::{
     script::{Answer, Fate, Script, Turn},
 };
 use crate::{
+    chance::mixed,
     id::Nonce,
     machine::Machine,
     saga::{
         Call, Class, Direction, Entry, Input, Order, Outcome, Payload, Plan, Position, State,
-        Stopped, Text, Transaction, backoff::mixed, log::Log,
+        Stopped, Text, Transaction, log::Log,
     },
     store::{Claimed, Fence, Taken, To, Write, Written},
     time::{Mono, Now, Wall},

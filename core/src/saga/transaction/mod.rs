@@ -19,10 +19,11 @@ use alloc::{boxed::Box, sync::Arc, vec::Vec};
 pub use port::{Call, Hold, Input, Order, Stopped, Unrunnable};
 
 use super::{
-    Class, Direction, Outcome, Payload, Plan, Position, Text, backoff,
+    Class, Direction, Outcome, Payload, Plan, Position, Text,
     log::{self, Log},
 };
 use crate::{
+    chance,
     id::TransactionId,
     machine::Machine,
     store::{Capability, Claimed, Fence, Start, Taken, Write},
@@ -183,7 +184,7 @@ impl Transaction {
             Direction::Forward => 0,
             Direction::Compensating => 1,
         };
-        backoff::mixed(high ^ low, u64::from(at.seq) * 2 + turn)
+        chance::mixed(high ^ low, u64::from(at.seq) * 2 + turn)
     }
 }
 

@@ -6,7 +6,8 @@ use core::time::Duration;
 
 use super::{Order, Phase, Stopped, Transaction};
 use crate::{
-    saga::{Attempt, Class, Direction, Ending, Entry, Payload, Recovery, Text, backoff},
+    chance,
+    saga::{Attempt, Class, Direction, Ending, Entry, Payload, Recovery, Text},
     store::{To, Write, Written},
     time::Now,
 };
@@ -93,8 +94,8 @@ impl Transaction {
             && write.number == number
         {
             *unanswered = unanswered.saturating_add(1);
-            let floor = backoff::FLOOR;
-            let pause = backoff::pause(seed, *unanswered, RESEND, LONGEST_RESEND, floor);
+            let floor = chance::FLOOR;
+            let pause = chance::pause(seed, *unanswered, RESEND, LONGEST_RESEND, floor);
             *resend = Some(now.mono.plus(pause));
         }
     }
