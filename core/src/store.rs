@@ -9,7 +9,7 @@ use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::time::Duration;
 
 use crate::{
-    id::{BootId, NodeId, Nonce, SagaName, Service, TransactionId},
+    id::{Nonce, SagaName, TransactionId},
     saga::{Direction, Ending, Entry, Payload, Position, Text},
     time::Wall,
     token::{Range, Token},
@@ -249,23 +249,6 @@ pub struct Backlog {
     pub due: u64,
     /// Age of the oldest due one.
     pub oldest: Duration,
-}
-
-/// A process as the owner table knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnerRow {
-    /// Its incarnation.
-    pub incarnation: Incarnation,
-    /// The process.
-    pub boot: BootId,
-    /// Its id.
-    pub instance: NodeId,
-    /// Its service.
-    pub service: Service,
-    /// Whether it retries others' transactions.
-    pub retry_node: bool,
-    /// What it can run.
-    pub capabilities: Vec<Capability>,
 }
 
 /// Answer to a renewal of the lease.
