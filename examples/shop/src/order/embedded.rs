@@ -12,7 +12,7 @@ use ring_shell::{
     config::{Common, Nats, Settings},
 };
 use secrecy::SecretString;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::Config as Service;
@@ -28,8 +28,7 @@ pub(super) struct Config {
 /// Both roles, running, or none.
 pub(super) struct Coordinators {
     stop: CancellationToken,
-    master: Option<JoinHandle<Result<End, ring_master::Error>>>,
-    slave: Option<JoinHandle<Result<End, ring_slave::Error>>>,
+    roles: JoinSet<anyhow::Result<End>>,
 }
 
 impl Config {
@@ -104,28 +103,36 @@ impl Coordinators {
     /// Starts them when they are configured.
     pub(super) fn start(config: &Service, process: &Process) -> Self {
         let stop = process.shutdown.child_token();
-        let Some(Config { master, slave }) = config.embedded.clone() else {
-            return Self {
-                stop,
-                master: None,
-                slave: None,
-            };
-        };
-        Self {
-            master: Some(tokio::spawn(ring_master::run(master, stop.clone()))),
-            slave: Some(tokio::spawn(ring_slave::run(slave, stop.clone()))),
-            stop,
+        let mut roles = JoinSet::new();
+        if let Some(Config { master, slave }) = config.embedded.clone() {
+            let (to_master, to_slave) = (stop.clone(), stop.clone());
+            roles.spawn(async { Ok(ring_master::run(master, to_master).await?) });
+            roles.spawn(async { Ok(ring_slave::run(slave, to_slave).await?) });
         }
+        Self { stop, roles }
+    }
+
+    /// Waits until one of them fails, or ends although nobody asked it to, and says why.
+    pub(super) async fn broken(&mut self) -> anyhow::Error {
+        while let Some(ended) = self.roles.join_next().await {
+            return match ended {
+                Ok(Ok(End::Drained)) if self.stop.is_cancelled() => continue,
+                Ok(Ok(End::Drained)) => anyhow::anyhow!("an embedded coordinator left unasked"),
+                Ok(Ok(End::Superseded)) => {
+                    anyhow::anyhow!("a newer process has the id of an embedded coordinator")
+                }
+                Ok(Err(error)) => error.context("an embedded coordinator ended"),
+                Err(error) => anyhow::Error::new(error).context("an embedded coordinator broke"),
+            };
+        }
+        std::future::pending().await
     }
 
     /// Asks them to leave and waits for it.
-    pub(super) async fn left(self) -> anyhow::Result<()> {
+    pub(super) async fn left(mut self) -> anyhow::Result<()> {
         self.stop.cancel();
-        if let Some(slave) = self.slave {
-            slave.await??;
-        }
-        if let Some(master) = self.master {
-            master.await??;
+        while let Some(ended) = self.roles.join_next().await {
+            ended??;
         }
         Ok(())
     }

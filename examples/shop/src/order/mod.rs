@@ -44,10 +44,21 @@ pub(crate) async fn run(config: Config, process: Process) -> anyhow::Result<()> 
     });
     let pages = pages.merge(http::routes(shop.clone()));
     let work = async {
-        let coordinators = Coordinators::start(&config, &process);
-        let ended = work(&config, &shop, &process).await;
-        coordinators.left().await?;
-        ended
+        let mut coordinators = Coordinators::start(&config, &process);
+        let work = work(&config, &shop, &process);
+        tokio::pin!(work);
+        let ended = tokio::select! {
+            ended = &mut work => ended,
+            // Without them the service would go on by the sweeper alone, and nobody would know.
+            error = coordinators.broken() => {
+                tracing::error!(error = format!("{error:#}"), "leaving");
+                process.shutdown.cancel();
+                work.await.and(Err(error))
+            }
+        };
+        // What ended it comes first.
+        let left = coordinators.left().await;
+        ended.and(left)
     };
     serve::during(listener, pages, work).await
 }
