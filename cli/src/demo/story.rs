@@ -23,7 +23,7 @@ use super::{
 use crate::{args::Blow, exit::Exit};
 
 /// Starting takes some seconds on two idle cores.
-const READY_WITHIN: Duration = Duration::from_secs(60);
+const READY_WITHIN: Duration = Duration::from_secs(25);
 
 /// The story ends here whatever is open: with the start it stays under two minutes.
 const SETTLED_WITHIN: Duration = Duration::from_secs(90);
