@@ -44,6 +44,14 @@ metrics_list! {
         "Times this process was declared dead";
     STRAYS: Counter "ringsaga_tx_strays_total",
         "Rows stored as run here that nothing runs, handed back";
+    COMMITS: Counter "ringsaga_tx_commits_total",
+        "Batches of writes and starts sent to the store";
+    COMMIT_ROWS: Counter "ringsaga_tx_commit_rows_total",
+        "Writes and starts in those batches";
+    COMMITS_AMBIGUOUS: Counter "ringsaga_tx_commits_ambiguous_total",
+        "Batches sent again because their answer was lost";
+    COMMITS_UNCONFIRMED: Counter "ringsaga_tx_commits_unconfirmed_total",
+        "Commits that no synchronous standby confirmed, as Postgres warned";
     RETRY_NODE_MISSING: Gauge "ringsaga_tx_retry_node_missing",
         "1 while the service has transactions waiting and no live retry node, else 0";
     EXECUTOR_MISSING: Gauge "ringsaga_tx_executor_missing",

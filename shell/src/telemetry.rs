@@ -113,6 +113,11 @@ impl Meter {
         counter!(metric.name, self.labels.clone()).increment(1);
     }
 
+    /// Counts many at once.
+    pub fn add(&self, metric: Metric, many: u64) {
+        counter!(metric.name, self.labels.clone()).increment(many);
+    }
+
     /// Adds one with one more label; its values must be few and known.
     pub fn count_as(&self, metric: Metric, label: &'static str, value: &'static str) {
         let mut labels = self.labels.clone();

@@ -19,7 +19,11 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use ring_core::store::{Incarnation, Start, Started, Write, Written};
+use ring_core::{
+    store::{Incarnation, Start, Started, Write, Written},
+    wire::Role,
+};
+use ring_shell::telemetry::Meter;
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
@@ -35,6 +39,7 @@ use super::{
     lock,
     start::{self, Place, Request},
 };
+use crate::telemetry::{COMMIT_ROWS, COMMITS, COMMITS_AMBIGUOUS};
 
 /// Jobs that wait at most before callers wait too: eight full batches.
 const QUEUE: usize = 8 * MAX_ROWS;
@@ -84,6 +89,7 @@ struct Batch {
 struct Task {
     link: Link,
     place: Place,
+    meter: Meter,
     unconfirmed: Arc<AtomicU64>,
     queue: VecDeque<Job>,
     /// Writes of rows that somebody else holds.
@@ -100,6 +106,7 @@ impl Writer {
         let closing = CancellationToken::new();
         let task = Task {
             link,
+            meter: Meter::new(&place.scope, Role::Orchestrator),
             place,
             unconfirmed,
             queue: VecDeque::new(),
@@ -225,8 +232,9 @@ impl Task {
             return;
         }
         let rows = batch.writes.len() + batch.starts.len();
-        #[expect(clippy::cast_precision_loss, reason = "at most MAX_ROWS")]
-        metrics::histogram!("ringsaga_commit_rows").record(rows as f64);
+        self.meter.count(COMMITS);
+        self.meter
+            .add(COMMIT_ROWS, u64::try_from(rows).unwrap_or(u64::MAX));
         match self.send(&batch).await {
             Ok((writes, starts)) => {
                 self.finish_writes(batch.writes, writes).await;
@@ -257,7 +265,7 @@ impl Task {
                     let Some(pause) = pauses.next() else {
                         return Err(error);
                     };
-                    metrics::counter!("ringsaga_commit_ambiguous_total").increment(1);
+                    self.meter.count(COMMITS_AMBIGUOUS);
                     sleep(*pause).await;
                 }
                 answer => return answer,
