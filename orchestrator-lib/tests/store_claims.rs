@@ -335,3 +335,53 @@ async fn a_hand_back_keeps_the_deaths_and_a_recorded_outcome_forgets_them() -> C
     assert_eq!(node.due(1).await?.remove(0).deaths, 0);
     Ok(())
 }
+
+/// The sweeper takes the oldest due ones, in whatever order their ids are.
+#[tokio::test]
+async fn a_sweep_takes_what_is_due_the_longest() -> Checked {
+    let bench = Bench::new().await?;
+    let node = bench.node("a", &["buy"]).await?;
+    let mut ids = Vec::new();
+    for i in 0..8 {
+        ids.push(node.parked("buy", &format!("k{i}")).await?);
+    }
+    ids.sort_unstable();
+    bench
+        .run(
+            "update ringsaga.transaction t set due_at = now() - r.n * interval '1 min' \
+             from (select id, row_number() over (order by id) as n from ringsaga.transaction) r \
+             where r.id = t.id",
+        )
+        .await?;
+    let by = Duration::from_secs(1);
+    let look = Look::Overdue { by };
+    let mut taken = node.claim(look, 2).await?.rows;
+    taken.sort_unstable_by_key(|row| row.id);
+    let taken: Vec<_> = taken.iter().map(|row| row.id).collect();
+    assert_eq!(taken, ids[6..]);
+    Ok(())
+}
+
+/// A row that can't be read stays where it is; its neighbours go on.
+#[tokio::test]
+async fn a_row_that_can_not_be_read_blocks_no_other() -> Checked {
+    let bench = Bench::new().await?;
+    let node = bench.node("a", &["buy"]).await?;
+    for key in ["seq", "input", "log", "good"] {
+        node.parked("buy", key).await?;
+    }
+    bench
+        .run(
+            "update ringsaga.transaction t set seq = 4294967296 from ringsaga.payload p \
+             where p.transaction = t.id and p.key = 'seq'; \
+             update ringsaga.payload set input = repeat('x', 300000) where key = 'input'; \
+             insert into ringsaga.step select transaction, 'forward', -1, 'step', 'done', null, \
+             false, '1', null, 1, now(), now(), 1, now() from ringsaga.payload where key = 'log'",
+        )
+        .await?;
+    let rows = node.due(10).await?;
+    assert_eq!(rows.len(), 1);
+    let written = node.store.write(next(&rows[0], 1)).await?;
+    assert!(matches!(written, Written::Done { .. }));
+    Ok(())
+}

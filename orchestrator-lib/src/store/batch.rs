@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::{
     connect::Session,
     error::Error,
-    row::{get, known},
+    row::{self, get, known},
     sql, words,
 };
 
@@ -162,7 +162,7 @@ pub(super) fn read(writes: &[&Write], rows: &[Row]) -> Result<Answers, Error> {
         let n: i64 = get(row, "n")?;
         let place = usize::try_from(n - 1).ok().and_then(|i| sorted.get(i));
         let id = *known(place, "an answer to a write that was not sent")?;
-        let wake_seq = words::count(get(row, "wake_seq")?);
+        let wake_seq = row::count(row, "wake_seq")?;
         let written = match get::<&str>(row, "verdict")? {
             "done" => Written::Done { wake_seq },
             "already" => Written::Already { wake_seq },

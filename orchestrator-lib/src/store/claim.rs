@@ -1,11 +1,11 @@
 //! Claims: who gets which rows is decided by four statements; here stands what surrounds them.
 //! A claim whose answer was lost is re-read by its nonces before anybody is told that it failed.
 
-use std::time::Duration;
+use std::{error::Error as _, time::Duration};
 
 use ring_core::{
     id::TransactionId,
-    saga::State,
+    saga::{Entry, Payload, State},
     store::{Backlog, Claim, Claimed, Incarnation, Look, Missing, Taken},
     token::Range,
 };
@@ -39,6 +39,13 @@ pub struct Pushed {
     pub disabled: u64,
     /// Quarantined orphans.
     pub quarantined: u64,
+}
+
+/// What a claimed row is.
+enum Met {
+    Runnable(Box<Claimed>),
+    Quarantined,
+    Disabled,
 }
 
 /// Most due rows that are counted a slot: a backlog beyond it is "many" anyway.
@@ -129,24 +136,17 @@ impl Store {
         asked.await
     }
 
-    /// Tells runnable rows from settled ones and fetches inputs and logs.
+    /// Tells runnable rows from settled ones and fetches inputs and logs. A row that can't be read
+    /// is left as it is and blocks no other: it shows as a stray and goes back.
     async fn sort_out(&self, rows: Vec<Row>, taken: Taken) -> Result<Claims, Error> {
         let mut claims = Claims::default();
         for row in &rows {
             let id = TransactionId(get(row, "id")?);
-            let state = words::read_state(get(row, "state")?);
-            match known(state, "an unknown state")? {
-                State::Running => {
-                    let capability = self.defined(get(row, "definition")?);
-                    let capability = known(capability, "a definition that was not asked for")?;
-                    claims.rows.push(row::claimed(row, capability, taken)?);
-                }
-                State::Quarantined => claims.quarantined.push(id),
-                State::Disabled
-                | State::Paused
-                | State::Completed
-                | State::Compensated
-                | State::Terminated => claims.disabled.push(id),
+            match self.met(row, taken) {
+                Ok(Met::Runnable(claimed)) => claims.rows.push(*claimed),
+                Ok(Met::Quarantined) => claims.quarantined.push(id),
+                Ok(Met::Disabled) => claims.disabled.push(id),
+                Err(error) => unreadable(id, &error),
             }
         }
         if claims.rows.is_empty() {
@@ -158,18 +158,32 @@ impl Store {
             futures_util::try_join!(s.rows(sql::INPUTS, inputs), s.rows(sql::LOG, &log))
         });
         let (inputs, log) = asked.await?;
-        let mut logs = row::logs(&log)?;
-        let mut payloads = std::collections::BTreeMap::new();
-        for row in &inputs {
-            let id = TransactionId(get(row, "transaction")?);
-            payloads.insert(id, row::payload(get(row, "input")?)?);
-        }
-        for claimed in &mut claims.rows {
-            let input = payloads.remove(&claimed.id);
-            claimed.input = known(input, "a transaction without input")?;
-            claimed.log = logs.remove(&claimed.id).unwrap_or_default();
-        }
+        let (mut inputs, mut logs) = (row::inputs(&inputs)?, row::logs(&log)?);
+        claims.rows.retain_mut(|claimed| {
+            let input = inputs.remove(&claimed.id).transpose();
+            let log = logs.remove(&claimed.id).transpose();
+            complete(claimed, input, log)
+                .inspect_err(|error| unreadable(claimed.id, error))
+                .is_ok()
+        });
         Ok(claims)
+    }
+
+    fn met(&self, row: &Row, taken: Taken) -> Result<Met, Error> {
+        let state = words::read_state(get(row, "state")?);
+        Ok(match known(state, "an unknown state")? {
+            State::Running => {
+                let capability = self.defined(get(row, "definition")?);
+                let capability = known(capability, "a definition that was not asked for")?;
+                Met::Runnable(Box::new(row::claimed(row, capability, taken)?))
+            }
+            State::Quarantined => Met::Quarantined,
+            State::Disabled
+            | State::Paused
+            | State::Completed
+            | State::Compensated
+            | State::Terminated => Met::Disabled,
+        })
     }
 
     /// Pushes what no living retry node can run by a minute, without using an attempt; disables
@@ -194,9 +208,9 @@ impl Store {
             });
         let row = asked.await?;
         Ok(Pushed {
-            rows: words::count(get(&row, "pushed")?),
-            disabled: words::count(get(&row, "disabled")?),
-            quarantined: words::count(get(&row, "quarantined")?),
+            rows: row::count(&row, "pushed")?,
+            disabled: row::count(&row, "disabled")?,
+            quarantined: row::count(&row, "quarantined")?,
         })
     }
 
@@ -218,8 +232,8 @@ impl Store {
         let missing = rows.iter().map(|row| {
             Ok(Missing {
                 saga: known(saga_name(get(row, "saga")?), "a saga without a valid name")?,
-                version: words::small(get(row, "version")?),
-                transactions: words::count(get(row, "transactions")?),
+                version: row::small(row, "version")?,
+                transactions: row::count(row, "transactions")?,
                 first_expires_at: words::wall(get(row, "first_expires_at")?),
             })
         });
@@ -244,10 +258,28 @@ impl Store {
         });
         let row = asked.await?;
         Ok(Backlog {
-            due: words::count(get(&row, "due")?),
-            oldest: Duration::from_millis(words::count(get(&row, "oldest_ms")?)),
+            due: row::count(&row, "due")?,
+            oldest: Duration::from_millis(row::count(&row, "oldest_ms")?),
         })
     }
+}
+
+fn complete(
+    claimed: &mut Claimed,
+    input: Result<Option<Payload>, Error>,
+    log: Result<Option<Vec<Entry>>, Error>,
+) -> Result<(), Error> {
+    claimed.input = known(input?, "a transaction without input")?;
+    claimed.log = log?.unwrap_or_default();
+    Ok(())
+}
+
+fn unreadable(id: TransactionId, error: &Error) {
+    tracing::error!(
+        transaction = %id,
+        cause = error.source().map(tracing::field::display),
+        "a claimed transaction can't be read and is left"
+    );
 }
 
 fn taken(look: &Look) -> Taken {

@@ -175,7 +175,6 @@ impl Operator {
         if !here {
             return Ok(None);
         }
-        let deaths: i32 = get(row, "deaths")?;
         Ok(Some(Shown {
             summary: summary(row)?,
             digest: get(row, "digest")?,
@@ -183,10 +182,13 @@ impl Operator {
             input: get(row, "input")?,
             result: get(row, "result")?,
             error: get(row, "error")?,
-            deaths: u32::try_from(deaths).unwrap_or(0),
-            epoch: words::count(get(row, "epoch")?),
+            deaths: row::deaths(row)?,
+            epoch: row::count(row, "epoch")?,
             progressed_at: words::wall(get(row, "progressed_at")?),
-            log: row::logs(&log)?.remove(&id).unwrap_or_default(),
+            log: row::logs(&log)?
+                .remove(&id)
+                .transpose()?
+                .unwrap_or_default(),
         }))
     }
 
@@ -208,7 +210,7 @@ impl Operator {
                 known(state, "an unknown state")?,
                 known(direction, "an unknown direction")?,
             );
-            counts.insert(key, words::count(get(row, "transactions")?));
+            counts.insert(key, row::count(row, "transactions")?);
         }
         Ok(counts)
     }
@@ -232,7 +234,7 @@ impl Operator {
                 .await
         });
         Ok(match asked.await?.first() {
-            Some(row) => Restored::Done(words::count(get(row, "epoch")?)),
+            Some(row) => Restored::Done(row::count(row, "epoch")?),
             None => Restored::Changed,
         })
     }
@@ -249,11 +251,11 @@ fn summary(row: &Row) -> Result<Summary, Error> {
         token: Token(get(row, "token")?),
         service: get(row, "service")?,
         saga: known(saga_name(get(row, "saga")?), "a saga without a valid name")?,
-        version: words::small(get(row, "version")?),
+        version: row::small(row, "version")?,
         state: known(state, "an unknown state")?,
         position: row::position(row)?,
         doubt: get(row, "doubt")?,
-        attempts: words::small(get(row, "attempts")?),
+        attempts: row::small(row, "attempts")?,
         waiting_on: get(row, "waiting_on")?,
         instance: get(row, "instance")?,
         due_at: time("due_at")?,

@@ -9,7 +9,7 @@ use ring_core::{
 };
 use uuid::Uuid;
 
-use super::{Store, error::Error, lock, row::get, sql, words};
+use super::{Store, error::Error, lock, row::{self, get}, sql, words};
 
 /// A process that wants to run transactions.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ impl Store {
         let running = running.iter().map(|row| {
             let nonce: Option<Uuid> = get(row, "nonce")?;
             let fence = Fence {
-                epoch: words::count(get(row, "epoch")?),
+                epoch: row::count(row, "epoch")?,
                 nonce: Nonce(nonce.unwrap_or_default()),
             };
             Ok((TransactionId(get(row, "id")?), fence))

@@ -92,7 +92,7 @@ impl Store {
         let row = asked.await?;
         let wake_seq: Option<i64> = get(&row, "wake_seq")?;
         Ok(match wake_seq {
-            Some(seq) => Woke::Stored(words::count(seq)),
+            Some(_) => Woke::Stored(row::count(&row, "wake_seq")?),
             None if get(&row, "open")? => Woke::Already,
             None => Woke::NotOpen,
         })
@@ -111,7 +111,7 @@ impl Store {
         let row = asked.await?;
         Ok(RetryNodes {
             present: get(&row, "retry_node")?,
-            waiting: words::count(get(&row, "waiting")?),
+            waiting: row::count(&row, "waiting")?,
         })
     }
 }

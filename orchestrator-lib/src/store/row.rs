@@ -27,33 +27,51 @@ pub(super) fn known<T>(word: Option<T>, problem: &'static str) -> Result<T, Erro
     word.ok_or_else(|| Error::permanent(READ, Reason(problem)))
 }
 
+/// A counter kept as `bigint`. Nothing of ours writes a negative one: read as 0, a step that ran
+/// long ago would run again.
+pub(super) fn count(row: &Row, column: &str) -> Result<u64, Error> {
+    let n: i64 = get(row, column)?;
+    known(u64::try_from(n).ok(), "a number out of range")
+}
+
+/// 32 bits kept as `bigint`.
+pub(super) fn small(row: &Row, column: &str) -> Result<u32, Error> {
+    let n: i64 = get(row, column)?;
+    known(u32::try_from(n).ok(), "a number out of range")
+}
+
+/// Deaths blamed on a transaction.
+pub(super) fn deaths(row: &Row) -> Result<u32, Error> {
+    let n: i32 = get(row, "deaths")?;
+    known(u32::try_from(n).ok(), "a number out of range")
+}
+
 /// Direction and number of the open intent.
 pub(super) fn position(row: &Row) -> Result<Position, Error> {
     let direction = words::read_direction(get(row, "direction")?);
     Ok(Position {
         direction: known(direction, "an unknown direction")?,
-        seq: words::small(get(row, "seq")?),
+        seq: small(row, "seq")?,
     })
 }
 
 /// A claimed row, yet without input and log.
 pub(super) fn claimed(row: &Row, capability: Capability, taken: Taken) -> Result<Claimed, Error> {
     let nonce: Option<Uuid> = get(row, "nonce")?;
-    let deaths: i32 = get(row, "deaths")?;
     Ok(Claimed {
         id: TransactionId(get(row, "id")?),
         saga: capability.saga,
         version: capability.version,
         digest: capability.digest,
         fence: Fence {
-            epoch: words::count(get(row, "epoch")?),
+            epoch: count(row, "epoch")?,
             nonce: Nonce(known(nonce, "a running row without nonce")?),
         },
         position: position(row)?,
         doubt: get(row, "doubt")?,
-        attempts: words::small(get(row, "attempts")?),
-        deaths: u32::try_from(deaths).unwrap_or(0),
-        wake_seq: words::count(get(row, "wake_seq")?),
+        attempts: small(row, "attempts")?,
+        deaths: deaths(row)?,
+        wake_seq: count(row, "wake_seq")?,
         created_at: words::wall(get(row, "created_at")?),
         expires_at: words::wall(get(row, "expires_at")?),
         claimed_at: words::wall(get(row, "clock")?),
@@ -63,29 +81,45 @@ pub(super) fn claimed(row: &Row, capability: Capability, taken: Taken) -> Result
     })
 }
 
-/// One record of the step log, with its transaction.
-pub(super) fn entry(row: &Row) -> Result<(TransactionId, Entry), Error> {
-    let id = TransactionId(get(row, "transaction")?);
+/// One record of the step log.
+fn entry(row: &Row) -> Result<Entry, Error> {
     let step = StepName::new(get::<&str>(row, "name")?).map_err(|e| Error::permanent(READ, e))?;
-    let entry = Entry {
+    Ok(Entry {
         position: position(row)?,
         step,
         attempt: attempt(row)?,
-        attempts: words::small(get(row, "attempts")?),
+        attempts: small(row, "attempts")?,
         started_at: words::wall(get(row, "started_at")?),
         ended_at: words::wall(get(row, "ended_at")?),
-    };
-    Ok((id, entry))
+    })
 }
 
+/// What was read for each of several transactions: one that can't be read is nobody else's matter.
+pub(super) type ById<T> = BTreeMap<TransactionId, Result<T, Error>>;
+
 /// The logs of several transactions.
-pub(super) fn logs(rows: &[Row]) -> Result<BTreeMap<TransactionId, Vec<Entry>>, Error> {
-    let mut logs: BTreeMap<TransactionId, Vec<Entry>> = BTreeMap::new();
+pub(super) fn logs(rows: &[Row]) -> Result<ById<Vec<Entry>>, Error> {
+    let mut logs = ById::new();
     for row in rows {
-        let (id, entry) = entry(row)?;
-        logs.entry(id).or_default().push(entry);
+        let id = TransactionId(get(row, "transaction")?);
+        let log = logs.entry(id).or_insert_with(|| Ok(Vec::new()));
+        match (log.as_mut(), entry(row)) {
+            (Ok(log), Ok(entry)) => log.push(entry),
+            (Ok(_), Err(error)) => *log = Err(error),
+            (Err(_), _) => {}
+        }
     }
     Ok(logs)
+}
+
+/// The inputs of several transactions.
+pub(super) fn inputs(rows: &[Row]) -> Result<ById<Payload>, Error> {
+    let mut inputs = ById::new();
+    for row in rows {
+        let id = TransactionId(get(row, "transaction")?);
+        inputs.insert(id, payload(get(row, "input")?));
+    }
+    Ok(inputs)
 }
 
 /// JSON text as a payload.

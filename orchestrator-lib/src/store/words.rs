@@ -89,13 +89,3 @@ pub(super) fn wall(at: DateTime<Utc>) -> Wall {
 pub(super) fn big(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
-
-/// A `bigint` counter; a negative one, which no statement of ours writes, reads as 0.
-pub(super) fn count(n: i64) -> u64 {
-    u64::try_from(n).unwrap_or(0)
-}
-
-/// A `bigint` that holds 32 bits.
-pub(super) fn small(n: i64) -> u32 {
-    u32::try_from(n).unwrap_or(0)
-}
