@@ -11,7 +11,7 @@ use ring_core::{
     timing::{Overrides, Timing, TimingError},
 };
 use ring_shell::bus::{Credentials, OptionsError, server_addresses};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
 /// All that a node needs to know.
@@ -72,8 +72,8 @@ pub struct Database {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Nats {
-    /// `nats://host:4222`, several separated by commas.
-    pub url: String,
+    /// `nats://host:4222`, several separated by commas. Never printed: it may hold a password.
+    pub url: SecretString,
     /// The user, with `password`.
     #[serde(default)]
     pub user: Option<String>,
@@ -264,7 +264,7 @@ impl Config {
             found.push(ConfigError::Capacity(self.capacity));
         }
         if let Some(nats) = &self.nats {
-            if let Err(error) = server_addresses(&nats.url) {
+            if let Err(error) = server_addresses(nats.url.expose_secret()) {
                 found.push(error.into());
             }
             if let Err(error) = nats.credentials() {
@@ -284,7 +284,7 @@ impl Nats {
     #[must_use]
     pub fn at(url: impl Into<String>) -> Self {
         Self {
-            url: url.into(),
+            url: url.into().into(),
             user: None,
             password: None,
             creds: None,
@@ -369,7 +369,8 @@ mod tests {
     #[test]
     fn a_text_configuration_is_read_with_durations_and_unknown_keys_named() {
         let json = r#"{"region":"r","cluster":"c","service":"s","instance":"i","grace":"5s",
-            "timing":{"window":"4s"},"database":{"url":"postgres://u:secret@h/d"}}"#;
+            "timing":{"window":"4s"},"database":{"url":"postgres://u:secret@h/d"},
+            "nats":{"url":"nats://u:secret@h","token":"secret"}}"#;
         let config: Config = serde_json::from_str(json).unwrap();
         assert_eq!(config.grace, Duration::from_secs(5));
         assert_eq!(config.timing.timing().lead, Duration::from_secs(2));

@@ -201,7 +201,7 @@ async fn connect(
     };
     let mistake = |error: ConfigError| Error::Config(ConfigErrors(vec![error]));
     let options = Options {
-        servers: server_addresses(&nats.url).map_err(|e| mistake(e.into()))?,
+        servers: server_addresses(nats.url.expose_secret()).map_err(|e| mistake(e.into()))?,
         credentials: nats.credentials().map_err(mistake)?,
         ca: nats.ca.clone(),
         role: Role::Orchestrator,
