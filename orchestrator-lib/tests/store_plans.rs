@@ -315,6 +315,21 @@ async fn a_poll_that_finds_nothing_due_costs_one_probe_a_slot() -> Checked {
     Ok(())
 }
 
+#[tokio::test]
+async fn a_list_of_the_unfortunate_reads_no_other_rows() -> Checked {
+    let bench = Bench::new().await?;
+    bench.run(SEED).await?;
+    let session = bench.session().await?;
+    prepare(&session, "list").await?;
+    let custom = "set plan_cache_mode = force_custom_plan";
+    session.batch_execute(custom).await?;
+    let filter = "'eu', 'main', 'orders', '{quarantined}', null, null, '50'";
+    let (plan, pages) = explain(&session, "list", filter).await?;
+    let indexed = plan.contains("transaction_unsettled");
+    assert!(indexed && pages < 20, "{pages} pages: {plan}");
+    Ok(())
+}
+
 async fn check_plans(session: &Client) -> Checked {
     let mut wrong = Vec::new();
     for (name, (values, limit, index)) in cases() {

@@ -259,9 +259,10 @@ fn session(config: &Config, purpose: Purpose) -> String {
         Purpose::Write | Purpose::Claim | Purpose::Admin => config.call_timeout,
     };
     let pins = sql::PINS;
-    // The engine's plans don't depend on parameters; people's lists leave filters out.
+    // The engine's plans don't depend on parameters. People's lists leave filters out, so each is
+    // planned for the filters it has.
     let plans = match purpose {
-        Purpose::Admin => "auto",
+        Purpose::Admin => "force_custom_plan",
         Purpose::Write | Purpose::Lease | Purpose::Claim => "force_generic_plan",
     };
     format!(
