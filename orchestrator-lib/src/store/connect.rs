@@ -4,7 +4,7 @@
 use std::{
     future::poll_fn,
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -22,6 +22,7 @@ use tokio_postgres::{
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
+    address,
     config::Config,
     error::{Error, Reason, Verdict},
     sql,
@@ -65,14 +66,7 @@ impl Connector {
         purpose: Purpose,
         unconfirmed: Arc<AtomicU64>,
     ) -> Result<Self, Error> {
-        let operation = "read the database's address";
-        // The driver knows no verify-full; TLS here always verifies, so it is `require`.
-        let url = config
-            .url
-            .replace("sslmode=verify-full", "sslmode=require")
-            .replace("sslmode=verify-ca", "sslmode=require");
-        let mut postgres: tokio_postgres::Config =
-            url.parse().map_err(|e| Error::permanent(operation, e))?;
+        let mut postgres = address::read(&config.url)?;
         postgres
             .connect_timeout(config.connect_timeout)
             .tcp_user_timeout(config.tcp_user_timeout)
@@ -275,17 +269,25 @@ fn session(config: &Config, purpose: Purpose) -> String {
     )
 }
 
+/// The system's certificates: reading them takes the disk tens of milliseconds, so once a process.
+static ROOTS: LazyLock<rustls::RootCertStore> = LazyLock::new(|| {
+    let mut roots = rustls::RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        tracing::debug!(%error, "a root certificate was not read");
+    }
+    roots.add_parsable_certificates(found.certs);
+    roots
+});
+
 /// Rustls with the ring provider, passed and not installed: the user's process may have its own.
 fn tls(with_roots: bool) -> Result<MakeRustlsConnect, Error> {
     let operation = "set up TLS";
-    let mut roots = rustls::RootCertStore::empty();
-    if with_roots {
-        let found = rustls_native_certs::load_native_certs();
-        for error in &found.errors {
-            tracing::debug!(%error, "a root certificate was not read");
-        }
-        roots.add_parsable_certificates(found.certs);
-    }
+    let roots = if with_roots {
+        ROOTS.clone()
+    } else {
+        rustls::RootCertStore::empty()
+    };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

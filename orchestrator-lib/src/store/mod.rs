@@ -6,6 +6,7 @@
 //! Read [`Store`] first; then `sql/write.sql` and `sql/claim_due.sql`, where safety is decided;
 //! then [`writer`], which shares commits. [`Operator`] is what people ask.
 
+mod address;
 mod batch;
 mod claim;
 mod config;
