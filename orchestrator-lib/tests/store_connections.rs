@@ -12,7 +12,7 @@ mod store_support;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -30,30 +30,49 @@ use tokio::{
 };
 
 /// Stands between the store and the server. Armed, it lets the next question through and drops its
-/// answer with the connection.
+/// answer with the connection; mute, it keeps connections and passes no answer on.
 struct Cutter {
     port: u16,
+    fault: Fault,
+    /// Connections to a server that was not there.
+    refused: Arc<AtomicU32>,
+}
+
+#[derive(Clone, Default)]
+struct Fault {
     armed: Arc<AtomicBool>,
+    mute: Arc<AtomicBool>,
 }
 
 impl Cutter {
     async fn before(server: u16) -> Result<Self, Box<dyn std::error::Error>> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
-        let armed = Arc::new(AtomicBool::new(false));
-        let cut = Arc::clone(&armed);
+        let (fault, refused) = (Fault::default(), Arc::new(AtomicU32::new(0)));
+        let (cut, away) = (fault.clone(), Arc::clone(&refused));
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 if let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await {
-                    tokio::spawn(relay(client, server, Arc::clone(&cut)));
+                    tokio::spawn(relay(client, server, cut.clone()));
+                } else {
+                    away.fetch_add(1, Ordering::SeqCst);
                 }
             }
         });
-        Ok(Self { port, armed })
+        Ok(Self {
+            port,
+            fault,
+            refused,
+        })
+    }
+
+    /// The address of what stands behind, through this.
+    fn through(&self, url: &str, server: u16) -> String {
+        url.replace(&format!(":{server}/"), &format!(":{}/", self.port))
     }
 }
 
-async fn relay(client: TcpStream, server: TcpStream, armed: Arc<AtomicBool>) {
+async fn relay(client: TcpStream, server: TcpStream, fault: Fault) {
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
     tokio::spawn(async move {
@@ -61,8 +80,11 @@ async fn relay(client: TcpStream, server: TcpStream, armed: Arc<AtomicBool>) {
     });
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read) = from_server.read(&mut buffer).await {
-        if read == 0 || armed.swap(false, Ordering::SeqCst) {
+        if read == 0 || fault.armed.swap(false, Ordering::SeqCst) {
             return;
+        }
+        if fault.mute.load(Ordering::SeqCst) {
+            continue;
         }
         if to_client.write_all(&buffer[..read]).await.is_err() {
             return;
@@ -70,16 +92,17 @@ async fn relay(client: TcpStream, server: TcpStream, armed: Arc<AtomicBool>) {
     }
 }
 
+/// The shortest lease that is allowed: the limits of a cut node follow from it.
+const SHORT: Duration = Duration::from_secs(3);
+
 /// A node whose connections go through a cutter, warmed up so that statements are prepared.
 async fn cut_node(bench: &Bench) -> Result<(Node, Cutter), Box<dyn std::error::Error>> {
     let mut address: tokio_postgres::Config = bench.config.url.parse()?;
     let server = *address.get_ports().first().ok_or("no port")?;
     let cutter = Cutter::before(server).await?;
     address.password("");
-    let mut config = bench.config.clone();
-    config.url = config
-        .url
-        .replace(&format!(":{server}/"), &format!(":{}/", cutter.port));
+    let mut config = bench.config.clone().for_lease(SHORT);
+    config.url = cutter.through(&config.url, server);
     config.claim_connections = 1;
     let store = Store::new(config, scope(), service())?;
     let me = store.open(&process("cut", &["buy"]), LEASE).await?;
@@ -95,7 +118,7 @@ async fn a_write_whose_answer_was_lost_is_found_committed() -> Checked {
     let bench = Bench::new().await?;
     let (node, cutter) = cut_node(&bench).await?;
     let claimed = node.started("buy", "k").await?;
-    cutter.armed.store(true, Ordering::SeqCst);
+    cutter.fault.armed.store(true, Ordering::SeqCst);
     let written = node.store.write(next(&claimed, 1)).await?;
     assert_eq!(written, Written::Already { wake_seq: 0 });
     Ok(())
@@ -105,7 +128,7 @@ async fn a_write_whose_answer_was_lost_is_found_committed() -> Checked {
 async fn a_start_whose_answer_was_lost_is_new_all_the_same() -> Checked {
     let bench = Bench::new().await?;
     let (node, cutter) = cut_node(&bench).await?;
-    cutter.armed.store(true, Ordering::SeqCst);
+    cutter.fault.armed.store(true, Ordering::SeqCst);
     let claimed = node.started("buy", "k").await?;
     let written = node.store.write(next(&claimed, 1)).await?;
     assert_eq!(written, Written::Done { wake_seq: 0 });
@@ -119,12 +142,40 @@ async fn a_claim_whose_answer_was_lost_is_adopted_by_its_nonces() -> Checked {
     for i in 0..5 {
         node.parked("buy", &format!("k{i}")).await?;
     }
-    cutter.armed.store(true, Ordering::SeqCst);
+    cutter.fault.armed.store(true, Ordering::SeqCst);
     let rows = node.due(10).await?;
     assert_eq!(rows.len(), 5);
-    assert!(!cutter.armed.load(Ordering::SeqCst), "the answer was cut");
+    assert!(
+        !cutter.fault.armed.load(Ordering::SeqCst),
+        "the answer was cut"
+    );
     let written = node.store.write(next(&rows[0], 1)).await?;
     assert_eq!(written, Written::Done { wake_seq: 0 });
+    Ok(())
+}
+
+/// A host that vanished answers nothing, not even that a connection is gone.
+#[tokio::test]
+async fn a_renewal_that_nobody_answers_gives_up_within_a_third_of_the_lease() -> Checked {
+    let bench = Bench::new().await?;
+    let (node, cutter) = cut_node(&bench).await?;
+    assert!(matches!(
+        node.store.renew(node.me, SHORT).await?,
+        Renewed::Held { .. }
+    ));
+    cutter.fault.mute.store(true, Ordering::SeqCst);
+    let asked = node.store.renew(node.me, SHORT);
+    let margin = Duration::from_millis(200);
+    let answer = tokio::time::timeout(SHORT / 3 + margin, asked).await?;
+    assert!(answer.is_err_and(|error| error.is_unreachable()));
+    let claim = node.due(1);
+    let answer = tokio::time::timeout(SHORT * 2, claim).await?;
+    assert!(answer.is_err());
+    cutter.fault.mute.store(false, Ordering::SeqCst);
+    assert!(matches!(
+        node.store.renew(node.me, SHORT).await?,
+        Renewed::Held { .. }
+    ));
     Ok(())
 }
 
@@ -210,7 +261,10 @@ async fn a_database_that_is_down_at_start_is_waited_for_and_one_that_returns_is_
     let programs = Binaries::find(&Settings::from_env()).await?.postgres;
     let mut server =
         Postgres::start(&programs, data.path(), "store-test", Durability::Fast).await?;
-    let config = Config::new(server.url());
+    let port: tokio_postgres::Config = server.url().parse()?;
+    let port = *port.get_ports().first().ok_or("no port")?;
+    let cutter = Cutter::before(port).await?;
+    let config = Config::new(cutter.through(&server.url(), port));
     let store = Store::new(config.clone(), scope(), service())?;
     let unmigrated = store.ready().await.unwrap_err();
     let cause = std::error::Error::source(&unmigrated).map(ToString::to_string);
@@ -224,8 +278,12 @@ async fn a_database_that_is_down_at_start_is_waited_for_and_one_that_returns_is_
         let store = store.clone();
         async move { store.ready().await }
     });
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(!waiting.is_finished());
+    let tried = async {
+        while cutter.refused.load(Ordering::SeqCst) < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), tried).await?;
     server.restart().await?;
     waiting.await??;
 

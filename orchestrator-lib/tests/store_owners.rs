@@ -9,8 +9,6 @@
 
 mod store_support;
 
-use std::time::Duration;
-
 use ring_core::store::{Look, Renewed, Written};
 use store_support::*;
 

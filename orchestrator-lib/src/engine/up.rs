@@ -151,7 +151,8 @@ impl Engine {
 }
 
 async fn open_store(config: &Config) -> Result<(Store, Operator), Error> {
-    let mut settings = store::Config::new(config.database.url.expose_secret());
+    let url = config.database.url.expose_secret();
+    let mut settings = store::Config::new(url).for_lease(config.timing().owner_lease);
     settings.claim_connections = config.database.connections;
     if config.migrate_on_start {
         migrate(&settings).await?;

@@ -3,6 +3,13 @@
 
 use std::{fmt, time::Duration};
 
+/// The default of an owner's lease, as in the table of times.
+const LEASE: Duration = Duration::from_secs(6);
+
+/// A database that needs longer to connect or to answer serves nobody.
+const LONGEST_CONNECT: Duration = Duration::from_secs(3);
+const LONGEST_CALL: Duration = Duration::from_secs(5);
+
 /// How to reach the database and how long to wait for it.
 #[derive(Clone)]
 pub struct Config {
@@ -14,13 +21,13 @@ pub struct Config {
     pub claim_connections: usize,
     /// Connections for people's questions and for definitions. Default 2.
     pub admin_connections: usize,
-    /// Limit for one connect, TLS included. Default 3 s.
+    /// Limit for one connect, TLS included: see [`Config::for_lease`].
     pub connect_timeout: Duration,
-    /// Limit for one call, on the client and, a little shorter, on the server. Default 5 s: below
-    /// the owner's lease, so that a stuck call is noticed while the lease still holds.
+    /// Limit for one call, its wait for a connection included, on the client and, a little
+    /// shorter, on the server: see [`Config::for_lease`].
     pub call_timeout: Duration,
-    /// Limit for one renewal of the lease. Default 1500 ms, so that it reconnects and asks again
-    /// within a third of the shortest sensible lease.
+    /// Limit for one of the two tries of a renewal, its wait for a connection included: see
+    /// [`Config::for_lease`].
     pub renew_timeout: Duration,
     /// How long a start waits for another session that stores the same key. Default 500 ms.
     pub lock_timeout: Duration,
@@ -32,19 +39,33 @@ pub struct Config {
 }
 
 impl Config {
-    /// The defaults for an address.
+    /// The defaults for an address and a lease of 6 s.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
-        Self {
+        let unlimited = Self {
             url: url.into(),
             claim_connections: 4,
             admin_connections: 2,
-            connect_timeout: Duration::from_secs(3),
-            call_timeout: Duration::from_secs(5),
-            renew_timeout: Duration::from_millis(1_500),
+            connect_timeout: Duration::MAX,
+            call_timeout: Duration::MAX,
+            renew_timeout: Duration::MAX,
             lock_timeout: Duration::from_millis(500),
             tcp_user_timeout: Duration::from_secs(10),
             quarantine_after: 5,
+        };
+        unlimited.for_lease(LEASE)
+    }
+
+    /// With the limits that follow from an owner's lease. A renewal, which asks a second time on a
+    /// fresh connection, takes a third of it at most. A call ends while the lease still holds, so
+    /// that a stuck one is noticed in time: after 5 s, or sooner when the lease is short.
+    #[must_use]
+    pub fn for_lease(self, lease: Duration) -> Self {
+        Self {
+            connect_timeout: LONGEST_CONNECT.min(lease / 2),
+            call_timeout: LONGEST_CALL.min(lease / 6 * 5),
+            renew_timeout: lease / 6,
+            ..self
         }
     }
 }

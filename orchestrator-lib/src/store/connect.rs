@@ -3,6 +3,7 @@
 
 use std::{
     future::poll_fn,
+    pin::pin,
     sync::{
         Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
@@ -13,7 +14,7 @@ use std::{
 use deadpool_postgres::{
     Connect, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
 };
-use tokio::task::JoinHandle;
+use tokio::{task::JoinHandle, time::sleep};
 use tokio_postgres::{
     AsyncMessage, Client, Statement,
     config::{SslMode, TargetSessionAttrs},
@@ -34,9 +35,9 @@ use super::{
 pub(super) enum Purpose {
     /// The one writer.
     Write,
-    /// Renewals, death, strays.
+    /// Opening and renewing the lease, and nothing that could hold that up.
     Lease,
-    /// Claims and the engine's reads.
+    /// Claims, deaths, strays and the engine's reads.
     Claim,
     /// People's questions.
     Admin,
@@ -156,28 +157,49 @@ impl Link {
         Ok(Self { pool, limit })
     }
 
-    /// Runs a call on a connection within the limit. A connection that broke, hangs or leads to a
-    /// read-only server is thrown away.
+    /// Runs a call within the link's limit, which covers the wait for a connection and the answer
+    /// together. A connection that broke, hangs or leads to a read-only server is thrown away.
     pub(super) async fn call<T, F>(&self, operation: &'static str, ask: F) -> Result<T, Error>
     where
         F: AsyncFnOnce(&Session) -> Result<T, tokio_postgres::Error>,
     {
-        let object = match tokio::time::timeout(self.limit, self.pool.get()).await {
-            Ok(Ok(object)) => object,
-            Ok(Err(error)) => return Err(from_pool(operation, error)),
-            Err(_) => return Err(Error::unreachable(operation, "no connection in time")),
+        self.call_within(self.limit, operation, ask).await
+    }
+
+    /// As [`Link::call`], with a limit of its own.
+    pub(super) async fn call_within<T, F>(
+        &self,
+        limit: Duration,
+        operation: &'static str,
+        ask: F,
+    ) -> Result<T, Error>
+    where
+        F: AsyncFnOnce(&Session) -> Result<T, tokio_postgres::Error>,
+    {
+        let mut over = pin!(sleep(limit));
+        let object = tokio::select! {
+            biased;
+            got = self.pool.get() => got.map_err(|error| from_pool(operation, error))?,
+            () = over.as_mut() => {
+                return Err(Error::unreachable(operation, "no connection in time"));
+            }
         };
         let session = Session(object);
-        match tokio::time::timeout(self.limit, ask(&session)).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => {
+        let answer = tokio::select! {
+            biased;
+            answer = ask(&session) => Some(answer),
+            () = over => None,
+        };
+        match answer {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => {
                 let (error, verdict) = Error::classify(operation, error);
                 if verdict == Verdict::Discard {
                     session.discard();
                 }
                 Err(error)
             }
-            Err(_) => {
+            None => {
                 session.discard();
                 Err(Error::unreachable(operation, "the time limit is over"))
             }

@@ -9,7 +9,13 @@ use ring_core::{
 };
 use uuid::Uuid;
 
-use super::{Store, error::Error, lock, row::{self, get}, sql, words};
+use super::{
+    Store,
+    error::Error,
+    lock,
+    row::{self, get},
+    sql, words,
+};
 
 /// A process that wants to run transactions.
 #[derive(Clone, Debug)]
@@ -49,8 +55,11 @@ impl Store {
         }
         let (region, cluster, service) = self.place();
         let (boot, instance) = (process.boot.0, process.instance.as_str());
+        // It connects first, and there is no second try: a third of the lease for one.
+        let limit = self.inner.config.renew_timeout * 2;
         let lease = words::millis(lease);
-        let asked = self.inner.lease.call("open a lease", async |s| {
+        let link = &self.inner.lease;
+        let asked = link.call_within(limit, "open a lease", async |s| {
             let statement = s.prepare(sql::OWNER_OPEN).await?;
             s.one(
                 &statement,
@@ -75,8 +84,9 @@ impl Store {
     /// Holds the lease on the reserved connection, and says what the store thinks runs here.
     ///
     /// # Errors
-    /// [`Error::Unreachable`] after two tries, the second on a fresh connection: both together
-    /// take at most twice the renewal's limit. The lease holds until it is over all the same.
+    /// [`Error::Unreachable`] after two tries, the second on a fresh connection; both together take
+    /// a third of the lease at most ([`Config::for_lease`](super::Config::for_lease)). The lease
+    /// holds until it is over all the same.
     pub async fn renew(&self, me: Incarnation, lease: Duration) -> Result<Renewed, Error> {
         match self.renew_once(me, lease).await {
             Err(error) if error.is_unreachable() => self.renew_once(me, lease).await,
@@ -116,7 +126,7 @@ impl Store {
     /// [`Error::Unreachable`] when the database is away.
     pub async fn declare_dead(&self, me: Incarnation) -> Result<Vec<Buried>, Error> {
         let (region, cluster, service) = self.place();
-        let asked = self.inner.lease.call("declare the late dead", async |s| {
+        let asked = self.inner.claim.call("declare the late dead", async |s| {
             s.rows(sql::OWNER_BURY, &[&region, &cluster, &service, &me.0])
                 .await
         });
@@ -159,7 +169,7 @@ impl Store {
         let ids: Vec<Uuid> = strays.iter().map(|(id, _)| id.0).collect();
         let epochs: Vec<i64> = strays.iter().map(|(_, f)| words::big(f.epoch)).collect();
         let nonces: Vec<Uuid> = strays.iter().map(|(_, f)| f.nonce.0).collect();
-        let asked = self.inner.lease.call("hand strays back", async |s| {
+        let asked = self.inner.claim.call("hand strays back", async |s| {
             s.rows(sql::HAND_BACK, &[&me.0, &ids, &epochs, &nonces])
                 .await
         });
@@ -175,7 +185,7 @@ impl Store {
     /// [`Error::Unreachable`] when the database is away; then the lease runs out by itself.
     pub async fn close_lease(&self, me: Incarnation) -> Result<u64, Error> {
         *lock(&self.inner.tenure) = None;
-        let asked = self.inner.lease.call("close the lease", async |s| {
+        let asked = self.inner.claim.call("close the lease", async |s| {
             let released = s.execute(sql::OWNER_RELEASE, &[&me.0]).await?;
             s.execute(sql::OWNER_CLOSE, &[&me.0]).await?;
             Ok(released)
