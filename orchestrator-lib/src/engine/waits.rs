@@ -24,7 +24,8 @@ pub(super) struct Waits(Mutex<BTreeMap<TransactionId, Told>>);
 pub(crate) struct Wait<'a> {
     waits: &'a Waits,
     id: TransactionId,
-    told: watch::Receiver<Option<Option<Ended>>>,
+    /// There until the drop, which gives it up under the lock.
+    told: Option<watch::Receiver<Option<Option<Ended>>>>,
 }
 
 impl Waits {
@@ -33,7 +34,7 @@ impl Waits {
         Wait {
             waits: self,
             id,
-            told,
+            told: Some(told),
         }
     }
 
@@ -52,22 +53,53 @@ impl Waits {
 impl Wait<'_> {
     /// Completes when it ended here.
     pub(crate) async fn ended(&mut self) -> Option<Ended> {
-        match self.told.changed().await {
-            Ok(()) => self.told.borrow_and_update().clone().flatten(),
-            Err(_) => std::future::pending().await,
+        if let Some(told) = &mut self.told
+            && told.changed().await.is_ok()
+        {
+            return told.borrow_and_update().clone().flatten();
         }
+        std::future::pending().await
     }
 }
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
         let mut map = self.waits.lock();
-        // The own receiver is still counted.
+        // Given up under the lock: of two that are dropped together the later one finds nobody.
+        self.told = None;
         if map
             .get(&self.id)
-            .is_some_and(|told| told.receiver_count() <= 1)
+            .is_some_and(|told| told.receiver_count() == 0)
         {
             map.remove(&self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Barrier, thread};
+
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn waiters_that_go_together_leave_nothing_behind() {
+        let waits = Waits::default();
+        let id = TransactionId(Uuid::nil());
+        for _ in 0..2_000 {
+            let together = Barrier::new(2);
+            thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        let wait = waits.wait(id);
+                        together.wait();
+                        drop(wait);
+                    });
+                }
+            });
+            assert!(waits.lock().is_empty());
         }
     }
 }
