@@ -9,6 +9,7 @@ use ring_core::{
     saga::{Class, Plan, PlanError, PlannedStep},
     store::Capability,
 };
+use ring_shell::token::hash;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Step, StepError, failure::Classifier, step::ErasedStep};
@@ -252,15 +253,7 @@ fn digest(saga: &SagaName, version: u32, steps: &[PlannedStep]) -> String {
         text.push_str(step.name.as_str());
         text.push('\n');
     }
-    fnv1a(text.as_bytes())
-}
-
-/// FNV-1a, 64 bits: it notices mistakes, not malice, and is the same in every build.
-fn fnv1a(bytes: &[u8]) -> String {
-    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    format!("{hash:016x}")
+    format!("{:032x}", hash(text.as_bytes()))
 }
 
 fn list(mistakes: &[Mistake]) -> String {
@@ -347,5 +340,16 @@ mod tests {
             plain(Retry::default()).digest()
         );
         assert_ne!(plain(Retry::never()).digest(), undone.digest());
+    }
+
+    /// Stored with every transaction: another value would leave all of them without executor.
+    #[test]
+    fn the_digest_of_a_definition_never_changes() {
+        let saga = Saga::<u32>::new("order", 3)
+            .step(Step::new("reserve", act).compensate(undo))
+            .step(Step::new("pay", act))
+            .build()
+            .unwrap();
+        assert_eq!(saga.digest(), "8233ac47fcb5cb2508f55380705b6159");
     }
 }

@@ -10,11 +10,17 @@ use ring_core::{id::TransactionId, token::Token};
 /// Where a transaction stands on the ring.
 #[must_use]
 pub fn token_of(id: TransactionId) -> Token {
-    // Reading from memory does not fail; the crate's signature is that of any reader.
-    let hash = murmur3::murmur3_x64_128(&mut Cursor::new(id.0.as_bytes()), 0).unwrap_or_default();
     #[expect(clippy::cast_possible_truncation, reason = "the low 64 bits are meant")]
-    let low = hash as u64;
+    let low = hash(id.0.as_bytes()) as u64;
     Token(low.cast_signed())
+}
+
+/// The same hash in full, for digests: it notices mistakes, not malice, and is the same in every
+/// build.
+#[must_use]
+pub fn hash(bytes: &[u8]) -> u128 {
+    // Reading from memory does not fail; the crate's signature is that of any reader.
+    murmur3::murmur3_x64_128(&mut Cursor::new(bytes), 0).unwrap_or_default()
 }
 
 #[cfg(test)]
