@@ -27,7 +27,7 @@ pub(super) const LIMITS: Limits = Limits {
 };
 
 /// Most services of one slave; more are refused as `Busy`. A heartbeat lists them all.
-pub(super) const SERVICES: usize = 64;
+const SERVICES: usize = 64;
 
 /// Most that move after one cut: each loses a window, so few at a time.
 const MOVERS: u32 = 8;
@@ -84,9 +84,16 @@ impl Slave {
             .filter(move |(_, m)| m.leaves_after.is_none_or(|last| window <= last))
     }
 
-    /// How many members of a service stay.
-    pub(super) fn live(&self, service: &Service) -> usize {
-        self.staying(service, WindowNo(u64::MAX)).count()
+    /// Whether a confirmed member is the only one of its service that stays.
+    pub(super) fn is_first(&self, service: &Service) -> bool {
+        self.staying(service, WindowNo(u64::MAX)).take(2).count() == 1
+    }
+
+    /// Whether a service is here already, or one more fits. In a storm of registrations the first
+    /// is the rule and found among the first members: all are looked through for a new one only.
+    pub(super) fn takes(&self, service: &Service) -> bool {
+        let of = |(_, m): (&NodeId, &Member<Role>)| m.role.service == *service;
+        self.roster.iter().any(of) || self.services().len() < SERVICES
     }
 
     /// The services of its members.
@@ -122,7 +129,9 @@ impl Slave {
             load.oldest_due_ms = load.oldest_due_ms.max(health.oldest_due_ms);
             if member.leaves_after.is_none_or(|last| *next_cut <= last) {
                 load.live = load.live.saturating_add(1);
-                load.sick = load.sick.saturating_add(u32::from(health.sick));
+                // Who can't use the master's grants can't serve anybody either.
+                let sick = health.sick || self.holdings.unusable().is_some();
+                load.sick = load.sick.saturating_add(u32::from(sick));
             }
         }
         loads.into_values().map(|(_, load)| load).collect()

@@ -2,10 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{
-    Life, Slave,
-    members::{Role, SERVICES},
-};
+use super::{Life, Slave, members::Role};
 use crate::{
     bus::Op,
     id::Nonce,
@@ -76,8 +73,7 @@ impl Slave {
         let Some(service) = ask.service else {
             return refused(Refusal::BadRequest);
         };
-        let services = self.services();
-        if services.len() >= SERVICES && !services.contains(&service) {
+        if !self.takes(&service) {
             return refused(Refusal::Busy);
         }
         let role = Role {
@@ -113,7 +109,7 @@ impl Slave {
                 let Who { id, boot } = ask.who.clone();
                 let service = self.roster.get(&id).map(|m| m.role.service.clone());
                 // The first of its service: the master should know soon.
-                if service.as_ref().is_some_and(|s| self.live(s) == 1) {
+                if service.as_ref().is_some_and(|s| self.is_first(s)) {
                     self.joining.hurry(now.mono);
                 }
                 let role = Kind::Orchestrator;
