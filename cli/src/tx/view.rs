@@ -3,7 +3,7 @@
 use orchestrator_lib::store::{Shown, Summary};
 use ring_core::{
     id::TransactionId,
-    saga::{Attempt, Class, Direction, Entry, State},
+    saga::{Attempt, Class, Entry, State},
     store::Counts,
     token::Token,
     wire::Time,
@@ -89,8 +89,8 @@ impl Line {
             service: s.service.clone(),
             saga: s.saga.to_string(),
             version: s.version,
-            state: state_name(s.state),
-            direction: direction_name(s.position.direction),
+            state: s.state.as_str(),
+            direction: s.position.direction.as_str(),
             step: s.position.seq,
             in_doubt: s.doubt,
             attempts: s.attempts,
@@ -209,7 +209,7 @@ impl Record {
         };
         Self {
             step: entry.step.to_string(),
-            direction: direction_name(entry.position.direction),
+            direction: entry.position.direction.as_str(),
             seq: entry.position.seq,
             outcome,
             attempts: entry.attempts,
@@ -242,8 +242,8 @@ pub(super) fn counted(counts: &Counts, json: bool) -> anyhow::Result<()> {
     let rows = counts
         .iter()
         .map(|((state, direction), transactions)| Counted {
-            state: state_name(*state),
-            direction: direction_name(*direction),
+            state: state.as_str(),
+            direction: direction.as_str(),
             transactions: *transactions,
         });
     if json {
@@ -267,25 +267,6 @@ pub(super) fn state(arg: StateArg) -> State {
         StateArg::Terminated => State::Terminated,
         StateArg::Disabled => State::Disabled,
         StateArg::Quarantined => State::Quarantined,
-    }
-}
-
-fn state_name(state: State) -> &'static str {
-    match state {
-        State::Running => "running",
-        State::Paused => "paused",
-        State::Completed => "completed",
-        State::Compensated => "compensated",
-        State::Terminated => "terminated",
-        State::Disabled => "disabled",
-        State::Quarantined => "quarantined",
-    }
-}
-
-fn direction_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Forward => "forward",
-        Direction::Compensating => "compensating",
     }
 }
 

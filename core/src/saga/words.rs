@@ -145,6 +145,9 @@ pub struct Entry {
 }
 
 impl Direction {
+    /// Both, in their order.
+    pub const ALL: [Self; 2] = [Self::Forward, Self::Compensating];
+
     /// As in idempotency keys and tables: never change it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -152,6 +155,39 @@ impl Direction {
             Self::Forward => "forward",
             Self::Compensating => "compensating",
         }
+    }
+
+    /// Reads [`Direction::as_str`]; `None` when it is no direction.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|way| way.as_str() == text)
+    }
+}
+
+impl Class {
+    /// All, from the mildest.
+    pub const ALL: [Self; 4] = [
+        Self::Transient,
+        Self::Business,
+        Self::Persistent,
+        Self::Unknown,
+    ];
+
+    /// As in tables and metrics: never change it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Transient => "transient",
+            Self::Business => "business",
+            Self::Persistent => "persistent",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Reads [`Class::as_str`]; `None` when it is no class.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.as_str() == text)
     }
 }
 
@@ -238,6 +274,37 @@ impl fmt::Display for Text {
 }
 
 impl State {
+    /// All, as they follow each other.
+    pub const ALL: [Self; 7] = [
+        Self::Running,
+        Self::Paused,
+        Self::Completed,
+        Self::Compensated,
+        Self::Terminated,
+        Self::Disabled,
+        Self::Quarantined,
+    ];
+
+    /// As in tables, events and metrics: never change it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Completed => "completed",
+            Self::Compensated => "compensated",
+            Self::Terminated => "terminated",
+            Self::Disabled => "disabled",
+            Self::Quarantined => "quarantined",
+        }
+    }
+
+    /// Reads [`State::as_str`]; `None` when it is no state.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == text)
+    }
+
     /// Whether nothing happens any more without an operator.
     #[must_use]
     pub fn is_settled(self) -> bool {
@@ -249,5 +316,24 @@ impl State {
             | Self::Disabled
             | Self::Quarantined => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_reads_back_from_its_text() {
+        for state in State::ALL {
+            assert_eq!(State::parse(state.as_str()), Some(state));
+        }
+        for way in Direction::ALL {
+            assert_eq!(Direction::parse(way.as_str()), Some(way));
+        }
+        for class in Class::ALL {
+            assert_eq!(Class::parse(class.as_str()), Some(class));
+        }
+        assert_eq!(State::parse("lost"), None);
     }
 }

@@ -83,7 +83,7 @@ impl Engine {
 
     async fn stopped(&self, id: TransactionId, saga: &SagaName, version: u32, ran: Ran) {
         let result = match &ran.stopped {
-            Stopped::Settled(state) => word(*state),
+            Stopped::Settled(state) => state.as_str(),
             Stopped::Parked => "parked",
             Stopped::HandedBack => "handed_back",
             Stopped::Lost => "lost",
@@ -114,7 +114,7 @@ impl Engine {
 
     /// An end that a look met on its way: the row says what else is known of it.
     pub(super) async fn announce_met(&self, id: TransactionId, state: State) {
-        self.meter.count_as(STOPPED, "result", word(state));
+        self.meter.count_as(STOPPED, "result", state.as_str());
         let Ok(Some(shown)) = self.operator.show(id).await else {
             return;
         };
@@ -139,26 +139,9 @@ impl Engine {
             State::Quarantined => Fact::TxQuarantined,
             State::Running | State::Paused | State::Completed | State::Compensated => return,
         };
-        tracing::warn!(id = %transaction, %saga, state = word(state), reason, "a person is needed");
-        let tx = Tx {
-            transaction,
-            service: self.config.service.clone(),
-            saga: saga.clone(),
-            version,
-            reason,
-        };
+        tracing::warn!(id = %transaction, %saga, state = state.as_str(), reason, "a person is needed");
+        let service = self.config.service.clone();
+        let tx = Tx::new(transaction, service, saga.clone(), version, &reason);
         self.announcer.tell(kind(tx)).await;
-    }
-}
-
-fn word(state: State) -> &'static str {
-    match state {
-        State::Running => "running",
-        State::Paused => "paused",
-        State::Completed => "completed",
-        State::Compensated => "compensated",
-        State::Terminated => "terminated",
-        State::Disabled => "disabled",
-        State::Quarantined => "quarantined",
     }
 }

@@ -8,7 +8,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use ring_core::{
     machine::Machine as _,
-    saga::{Call, Class, Ending, Hold, Input, Order, Outcome, Payload, Stopped, Transaction},
+    saga::{Call, Ending, Hold, Input, Order, Outcome, Payload, Stopped, Transaction},
     store::{To, Write},
 };
 use ring_shell::clock;
@@ -59,10 +59,8 @@ impl Run {
         slot: Slot,
     ) -> Self {
         let mut fates = engine.lease.fates();
-        let seen = Fate {
-            drained: false,
-            ..*fates.borrow_and_update()
-        };
+        let seen = *fates.borrow_and_update();
+        // An incarnation that died before this is seen at the first look.
         fates.mark_changed();
         Self {
             engine,
@@ -82,6 +80,11 @@ impl Run {
     pub(super) async fn run(mut self) -> Ran {
         let mut input = Input::Claimed;
         let mut orders = Vec::new();
+        if self.seen.drained {
+            // What a look brought to a node that leaves goes back before anything is called.
+            self.machine
+                .handle(clock::now(), Input::Drained, &mut orders);
+        }
         loop {
             self.machine.handle(clock::now(), input, &mut orders);
             for order in orders.drain(..) {
@@ -220,12 +223,7 @@ impl Engine {
         };
         let result = match outcome {
             Outcome::Done(_) => "done",
-            Outcome::Failed { class, .. } => match class {
-                Class::Transient => "transient",
-                Class::Business => "business",
-                Class::Persistent => "persistent",
-                Class::Unknown => "unknown",
-            },
+            Outcome::Failed { class, .. } => class.as_str(),
         };
         self.meter.count_as(CALLS, "result", result);
         self.meter.took(CALL_SECONDS, took);

@@ -209,7 +209,7 @@ fn change(to: &To) -> Change<'_> {
             ..base
         },
         To::Settle { ending, why } => Change {
-            state: words::state(ending.state()),
+            state: ending.state().as_str(),
             conditional: true,
             result: match ending {
                 Ending::Completed(result) => Some(result.as_str()),
@@ -310,14 +310,9 @@ impl<'a> Entries<'a> {
                 class,
                 error,
                 doubt,
-            }) => (
-                Some(words::class(*class)),
-                *doubt,
-                None,
-                Some(error.as_str()),
-            ),
+            }) => (Some(class.as_str()), *doubt, None, Some(error.as_str())),
             Some(Attempt::Paused { class, error }) => (
-                Some(words::class(*class)),
+                Some(class.as_str()),
                 *class == ring_core::saga::Class::Unknown,
                 None,
                 Some(error.as_str()),

@@ -170,7 +170,7 @@ impl Store {
     }
 
     fn met(&self, row: &Row, taken: Taken) -> Result<Met, Error> {
-        let state = words::read_state(get(row, "state")?);
+        let state = State::parse(get(row, "state")?);
         Ok(match known(state, "an unknown state")? {
             State::Running => {
                 let capability = self.defined(get(row, "definition")?);

@@ -9,7 +9,7 @@ use std::{
 
 use ring_core::{
     id::{SagaName, Scope, Service, TransactionId},
-    saga::{Entry, Position, State},
+    saga::{Direction, Entry, Position, State},
     store::Counts,
     time::Wall,
     token::Token,
@@ -137,7 +137,7 @@ impl Operator {
     ) -> Result<(Vec<Summary>, Option<Cursor>), Error> {
         let (region, cluster) = (self.scope.region.as_str(), self.scope.cluster.as_str());
         let service = filter.service.as_ref().map(Service::as_str);
-        let states: Vec<&str> = filter.states.iter().copied().map(words::state).collect();
+        let states: Vec<&str> = filter.states.iter().copied().map(State::as_str).collect();
         let states = (!states.is_empty()).then_some(states);
         let saga = filter.saga.as_ref().map(SagaName::as_str);
         let before = after.0.map(|id| id.0);
@@ -204,8 +204,8 @@ impl Operator {
         });
         let mut counts = BTreeMap::new();
         for row in &asked.await? {
-            let state = words::read_state(get(row, "state")?);
-            let direction = words::read_direction(get(row, "direction")?);
+            let state = State::parse(get(row, "state")?);
+            let direction = Direction::parse(get(row, "direction")?);
             let key = (
                 known(state, "an unknown state")?,
                 known(direction, "an unknown direction")?,
@@ -245,7 +245,7 @@ fn summary(row: &Row) -> Result<Summary, Error> {
         let at: Option<chrono::DateTime<chrono::Utc>> = get(row, column)?;
         Ok::<_, Error>(at.map(words::wall))
     };
-    let state = words::read_state(get(row, "state")?);
+    let state = State::parse(get(row, "state")?);
     Ok(Summary {
         id: TransactionId(get(row, "id")?),
         token: Token(get(row, "token")?),

@@ -11,7 +11,7 @@ use super::{
     Store,
     error::Error,
     row::{self, get, known},
-    sql, words,
+    sql,
 };
 
 /// How a transaction stands.
@@ -61,7 +61,7 @@ impl Store {
         let rows = asked.await?;
         let outcomes = rows.iter().map(|row| {
             let result: Option<&str> = get(row, "result")?;
-            let state = words::read_state(get(row, "state")?);
+            let state = State::parse(get(row, "state")?);
             Ok(Outcome {
                 id: TransactionId(get(row, "id")?),
                 state: known(state, "an unknown state")?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ring_core::{
     id::{Nonce, StepName, TransactionId},
-    saga::{Attempt, Class, Entry, Payload, Position, Text},
+    saga::{Attempt, Class, Direction, Entry, Payload, Position, Text},
     store::{Capability, Claimed, Fence, Taken},
 };
 use tokio_postgres::{Row, types::FromSql};
@@ -48,7 +48,7 @@ pub(super) fn deaths(row: &Row) -> Result<u32, Error> {
 
 /// Direction and number of the open intent.
 pub(super) fn position(row: &Row) -> Result<Position, Error> {
-    let direction = words::read_direction(get(row, "direction")?);
+    let direction = Direction::parse(get(row, "direction")?);
     Ok(Position {
         direction: known(direction, "an unknown direction")?,
         seq: small(row, "seq")?,
@@ -131,10 +131,7 @@ fn attempt(row: &Row) -> Result<Attempt, Error> {
     let error = || Ok::<_, Error>(Text::new(get::<Option<&str>>(row, "error")?.unwrap_or("")));
     let class = || {
         let word: Option<&str> = get(row, "class")?;
-        known(
-            word.and_then(words::read_class),
-            "an unknown class of failure",
-        )
+        known(word.and_then(Class::parse), "an unknown class of failure")
     };
     let class: &dyn Fn() -> Result<Class, Error> = &class;
     Ok(match get::<&str>(row, "outcome")? {

@@ -5,64 +5,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use ring_core::{
-    saga::{Attempt, Class, Direction, State},
+    saga::Attempt,
     time::{Wall, millis_i64},
 };
 
 /// Longest duration that is stored, 100 years in milliseconds: far from the end of timestamps.
 const MAX_MILLIS: i64 = 100 * 366 * 24 * 3_600_000;
-
-pub(super) fn state(state: State) -> &'static str {
-    match state {
-        State::Running => "running",
-        State::Paused => "paused",
-        State::Completed => "completed",
-        State::Compensated => "compensated",
-        State::Terminated => "terminated",
-        State::Disabled => "disabled",
-        State::Quarantined => "quarantined",
-    }
-}
-
-pub(super) fn read_state(text: &str) -> Option<State> {
-    Some(match text {
-        "running" => State::Running,
-        "paused" => State::Paused,
-        "completed" => State::Completed,
-        "compensated" => State::Compensated,
-        "terminated" => State::Terminated,
-        "disabled" => State::Disabled,
-        "quarantined" => State::Quarantined,
-        _ => return None,
-    })
-}
-
-pub(super) fn read_direction(text: &str) -> Option<Direction> {
-    Some(match text {
-        "forward" => Direction::Forward,
-        "compensating" => Direction::Compensating,
-        _ => return None,
-    })
-}
-
-pub(super) fn class(class: Class) -> &'static str {
-    match class {
-        Class::Transient => "transient",
-        Class::Business => "business",
-        Class::Persistent => "persistent",
-        Class::Unknown => "unknown",
-    }
-}
-
-pub(super) fn read_class(text: &str) -> Option<Class> {
-    Some(match text {
-        "transient" => Class::Transient,
-        "business" => Class::Business,
-        "persistent" => Class::Persistent,
-        "unknown" => Class::Unknown,
-        _ => return None,
-    })
-}
 
 pub(super) fn outcome(attempt: &Attempt) -> &'static str {
     match attempt {
