@@ -1,6 +1,6 @@
 //! Bringing a node up: store, bus, tasks; waits with backoff while the database is away.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use ring_core::{
     bus::Told,
@@ -28,13 +28,9 @@ use crate::{
     Config, Error,
     config::{ConfigError, ConfigErrors},
     context::Shared,
-    error::chain,
     saga::Definition,
     store::{self, Operator, Store},
 };
-
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Measurements waiting for the ring's machine: it takes them within microseconds.
 const MEASUREMENTS: usize = 16;
@@ -168,24 +164,11 @@ async fn open_store(config: &Config) -> Result<(Store, Operator), Error> {
 }
 
 async fn migrate(settings: &store::Config) -> Result<(), store::Error> {
-    let mut pause = FIRST_PAUSE;
-    loop {
-        match store::migrate(settings).await {
-            Ok(migrated) => {
-                for name in migrated.applied {
-                    tracing::info!(name, "migrated the store");
-                }
-                return Ok(());
-            }
-            Err(error) if error.is_unreachable() || error.is_conflict() => {
-                let cause = chain(&error);
-                tracing::warn!(cause, again_in = ?pause, "waiting for the database");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-            Err(error) => return Err(error),
-        }
+    let migrated = store::patiently(async || store::migrate(settings).await).await?;
+    for name in migrated.applied {
+        tracing::info!(name, "migrated the store");
     }
+    Ok(())
 }
 
 /// Begins to connect; servers may come later. A node that retries nothing claims nothing by the

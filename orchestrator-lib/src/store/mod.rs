@@ -44,6 +44,7 @@ pub use operator::{Cursor, Filter, Operator, Restored, Shown, Summary};
 pub use owner::{Buried, Process};
 pub use read::{Outcome, RetryNodes, Woke};
 pub use standing::Standing;
+pub(crate) use standing::patiently;
 
 use connect::{Link, Purpose};
 use writer::Writer;

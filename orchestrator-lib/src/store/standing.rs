@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use ring_core::chance;
+use ring_shell::clock;
 use uuid::Uuid;
 
 use super::{
@@ -11,6 +13,7 @@ use super::{
     row::get,
     sql,
 };
+use crate::error::chain;
 
 /// First pause between tries to reach a database that is down at start, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -33,6 +36,25 @@ pub struct Standing {
     pub warnings: Vec<String>,
 }
 
+/// Asks until the database answers, however long that takes, and says so at each try. Pauses
+/// have jitter: a fleet that waits for one database does not come back in step.
+pub(crate) async fn patiently<T>(ask: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+    let seed = clock::chance();
+    let mut tries = 0_u32;
+    loop {
+        match ask().await {
+            Err(error) if error.is_unreachable() || error.is_conflict() => {
+                tries = tries.saturating_add(1);
+                let pause = chance::pause(seed, tries, FIRST_PAUSE, LONGEST_PAUSE, chance::FLOOR);
+                let cause = chain(&error);
+                tracing::warn!(cause, again_in = ?pause, "waiting for the database");
+                tokio::time::sleep(pause).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
 impl Store {
     /// Waits until the database answers, however long that takes, saying so at each try; then asks
     /// what it promises.
@@ -42,23 +64,7 @@ impl Store {
     /// migrate`), the password is wrong, the server is too old, or connections go through a pooler
     /// in transaction mode.
     pub async fn ready(&self) -> Result<Standing, Error> {
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match self.standing().await {
-                Err(error) if error.is_unreachable() || error.is_conflict() => {
-                    let cause = std::error::Error::source(&error).map(ToString::to_string);
-                    tracing::warn!(
-                        %error,
-                        cause = cause.as_deref().unwrap_or(""),
-                        again_in = ?pause,
-                        "waiting for the database"
-                    );
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
-                answer => return answer,
-            }
-        }
+        patiently(async || self.standing().await).await
     }
 
     /// Asks once what the database promises.
