@@ -113,7 +113,7 @@ async fn a_database_that_goes_away_and_comes_back_loses_and_doubles_nothing() ->
     let mut config = lab.config("n1")?;
     config.database.url = server.url().into();
     let ledger = Ledger::default();
-    ledger.next("b", [Reply::Slow(Duration::from_secs(2))]);
+    let answer = ledger.hold("b");
     let node = Node::builder(config)
         .saga(saga(quick()).build()?)
         .retry_node(true)
@@ -124,7 +124,10 @@ async fn a_database_that_goes_away_and_comes_back_loses_and_doubles_nothing() ->
     ledger.wait_for("b", 1).await;
     server.kill9().await?;
     // The step answers while the database is away.
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    answer.add_permits(1);
+    ledger.wait_for_answer("b").await;
+    let noticed = || !node.ready().is_empty();
+    support::eventually("it misses the database", noticed).await;
     server.restart().await?;
     assert!(end(&node, started.id).await?.is_completed());
     let calls = ledger.calls();
@@ -148,10 +151,17 @@ async fn a_node_waits_for_a_database_that_is_down_at_start() -> Checked {
     let mut config = lab.config("n1")?;
     config.database.url = server.url().into();
     server.stop().await?;
+    // What it asks in vain, it asks here.
+    let at: tokio_postgres::Config = server.url().parse()?;
+    let tries = tokio::net::TcpListener::bind(("127.0.0.1", at.get_ports()[0])).await?;
     let waiting = Node::builder(config).saga(saga(quick()).build()?).start();
     let starting = tokio::spawn(waiting);
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    for _ in 0..2 {
+        let (connection, _) = tokio::time::timeout(LONG, tries.accept()).await??;
+        drop(connection);
+    }
     assert!(!starting.is_finished());
+    drop(tries);
     server.restart().await?;
     let node = tokio::time::timeout(LONG, starting).await???;
     assert!(node.ready().is_empty());
@@ -186,6 +196,24 @@ async fn an_old_version_goes_on_beside_the_new_one() -> Checked {
     assert!(end(&after, newer.id).await?.is_completed());
     assert!(end(&after, started.id).await?.is_completed());
     assert_eq!(lab.ledger.calls(), ["a", "old", "a", "new", "old"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_full_node_stays_ready_and_says_that_it_is_full() -> Checked {
+    let lab = Lab::new().await?;
+    lab.ledger.next("a", [Reply::Slow(HOUR)]);
+    let mut config = lab.config("n1")?;
+    config.capacity = 1;
+    let node = Node::builder(config)
+        .saga(saga(quick()).build()?)
+        .provide(lab.ledger.clone())
+        .start()
+        .await?;
+    node.start(&saga(quick()).build()?, "k", 7).await?;
+    lab.ledger.wait_for("a", 1).await;
+    assert!(node.ready().is_empty(), "{:?}", node.ready());
+    assert!(node.degraded()[0].contains("capacity"));
     Ok(())
 }
 

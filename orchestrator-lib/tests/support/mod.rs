@@ -17,6 +17,7 @@ use orchestrator_lib::{
     TransactionId,
 };
 use ring_local::{Role, Scope, Set, Settings, TestDatabase};
+use tokio::sync::Semaphore;
 
 pub type Checked = Result<(), Box<dyn std::error::Error>>;
 
@@ -40,6 +41,8 @@ pub enum Reply {
     Panic,
     /// Applies its effect, then takes this long to answer.
     Slow(Duration),
+    /// Applies its effect, and answers when there is a permit.
+    Held(Arc<Semaphore>),
 }
 
 /// All participants in one: every call, in order, and what the next ones answer.
@@ -49,6 +52,7 @@ pub struct Ledger(Arc<Mutex<Book>>);
 #[derive(Debug, Default)]
 struct Book {
     calls: Vec<String>,
+    answered: Vec<String>,
     keys: BTreeMap<String, u32>,
     replies: BTreeMap<String, VecDeque<Reply>>,
     results: BTreeMap<String, Option<String>>,
@@ -160,6 +164,18 @@ impl Ledger {
         book.replies.entry(call.into()).or_default().extend(replies);
     }
 
+    /// The next call of this kind answers when a permit is added.
+    pub fn hold(&self, call: &str) -> Arc<Semaphore> {
+        let gate = Arc::new(Semaphore::new(0));
+        self.next(call, [Reply::Held(Arc::clone(&gate))]);
+        gate
+    }
+
+    /// Waits until a call of this kind has been answered.
+    pub async fn wait_for_answer(&self, call: &str) {
+        eventually(call, || self.book().answered.iter().any(|c| c == call)).await;
+    }
+
     /// Every call, in order.
     pub fn calls(&self) -> Vec<String> {
         self.book().calls.clone()
@@ -199,6 +215,12 @@ impl Ledger {
             *book.keys.entry(key.into()).or_default() += 1;
             book.replies.get_mut(call).and_then(VecDeque::pop_front)
         };
+        let answer = Self::answer(reply).await;
+        self.book().answered.push(call.into());
+        answer
+    }
+
+    async fn answer(reply: Option<Reply>) -> Result<(), StepError> {
         match reply {
             None => Ok(()),
             Some(Reply::Transient) => Err(StepError::transient("away")),
@@ -208,6 +230,10 @@ impl Ledger {
             Some(Reply::Panic) => panic!("on purpose"),
             Some(Reply::Slow(time)) => {
                 tokio::time::sleep(time).await;
+                Ok(())
+            }
+            Some(Reply::Held(gate)) => {
+                gate.acquire().await.map_err(StepError::unknown)?.forget();
                 Ok(())
             }
         }
