@@ -43,6 +43,7 @@ pub(super) struct Inbox {
     /// The newest window acted on: a clock that steps back leads to no earlier one (RI6).
     floor: WindowNo,
     pub(super) dropped: Dropped,
+    unusable: Option<&'static str>,
 }
 
 impl Inbox {
@@ -56,7 +57,13 @@ impl Inbox {
             held: BTreeMap::new(),
             floor: WindowNo(0),
             dropped: Dropped::default(),
+            unusable: None,
         }
+    }
+
+    /// Why its own grants can't be used, until one can: the two sides are configured differently.
+    pub(super) fn unusable(&self) -> Option<&'static str> {
+        self.unusable
     }
 
     /// Grants of this slave count from now on.
@@ -73,9 +80,14 @@ impl Inbox {
 
     /// Takes a grant, or counts why not.
     pub(super) fn accept(&mut self, now: Now, wire: GrantWire) {
-        let Ok(grant) = wire.open(&self.scope, &self.timing) else {
-            self.dropped.foreign += 1;
-            return;
+        let mine = wire.holder == self.me.id && wire.boot == self.me.boot;
+        let grant = match wire.open(&self.scope, &self.timing) {
+            Ok(grant) => grant,
+            Err(why) => {
+                self.dropped.foreign += 1;
+                self.unusable = self.unusable.or(mine.then_some(why));
+                return;
+            }
         };
         let slave = grant.parent.as_ref().map(|p| p.slave.clone());
         let slave = slave.filter(|id| self.known.contains_key(id));
@@ -97,6 +109,7 @@ impl Inbox {
         match self.held.get(&(slave.clone(), n)) {
             Some(first) => self.dropped.conflicting += u64::from(first.range != grant.range),
             None => {
+                self.unusable = None;
                 self.held.insert((slave, n), grant);
             }
         }

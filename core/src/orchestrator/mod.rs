@@ -235,6 +235,7 @@ impl Orchestrator {
         {
             reasons.push("nothing is granted for the current window");
         }
+        reasons.extend(self.inbox.unusable());
         reasons
     }
 

@@ -45,6 +45,7 @@ pub(super) struct Holdings {
     term: Option<Term>,
     held: BTreeMap<(Service, WindowNo), Held>,
     pub(super) dropped: Dropped,
+    unusable: Option<&'static str>,
 }
 
 #[derive(Clone, Debug)]
@@ -66,6 +67,7 @@ impl Holdings {
             term: None,
             held: BTreeMap::new(),
             dropped: Dropped::default(),
+            unusable: None,
         }
     }
 
@@ -77,6 +79,11 @@ impl Holdings {
         self.term
     }
 
+    /// Why its own grants can't be used, until one can: the two sides are configured differently.
+    pub(super) fn unusable(&self) -> Option<&'static str> {
+        self.unusable
+    }
+
     /// Learns a leader's term; `false` when a higher one is known, or when it makes no sense.
     pub(super) fn learn(&mut self, term: Term) -> bool {
         learn(&mut self.term, term)
@@ -85,11 +92,15 @@ impl Holdings {
     /// Takes a grant; whether it is new. `vouched`: the leader of the highest term said it, so
     /// the cut may be one that it adopted from an earlier term.
     pub(super) fn accept(&mut self, now: Now, wire: GrantWire, vouched: bool) -> bool {
-        let Ok(grant) = wire.open(&self.scope, &self.timing) else {
-            self.dropped.foreign += 1;
-            return false;
+        let mine = wire.holder == self.me.id && wire.boot == self.me.boot;
+        let grant = match wire.open(&self.scope, &self.timing) {
+            Ok(grant) => grant,
+            Err(why) => {
+                self.dropped.foreign += 1;
+                self.unusable = self.unusable.or(mine.then_some(why));
+                return false;
+            }
         };
-        let mine = grant.holder == self.me.id && grant.boot == self.me.boot;
         if !mine || grant.parent.is_some() {
             self.dropped.foreign += 1;
             return false;
@@ -113,6 +124,7 @@ impl Holdings {
             self.dropped.full += 1;
             return false;
         }
+        self.unusable = None;
         self.term = self.term.max(Some(grant.term));
         let held = Held {
             grant,

@@ -197,6 +197,7 @@ impl Slave {
         if self.sits_out() {
             reasons.push("its clock is off: it sits out");
         }
+        reasons.extend(self.holdings.unusable());
         reasons
     }
 

@@ -104,6 +104,15 @@ fn a_leader_that_hears_a_higher_term_steps_down() {
 }
 
 #[test]
+fn a_term_without_room_for_successors_is_not_believed() {
+    let mut bench = Bench::leader();
+    let forged = foreign_term(crate::joining::LARGEST_TERM - 1);
+    let input = bench.foreign_event(Fact::Leader { term: forged });
+    bench.check(input, &[]);
+    assert_eq!(bench.master.leading(), Some(term(1)));
+}
+
+#[test]
 fn of_two_equal_terms_the_greater_boot_leads() {
     let mut bench = Bench::leader();
     let leader = Fact::Leader {

@@ -333,3 +333,18 @@ fn a_connection_known_to_be_down_is_not_left_once_more() {
     assert_eq!(it.answer(ask, Err(AskError::TimedOut)), vec![]);
     assert_eq!(it.slave.ready(it.now), ["the bus is disconnected"]);
 }
+
+#[test]
+fn a_master_with_other_windows_is_a_reason_and_the_members_count_as_sick() {
+    let mut it = Bench::with(&["a"]);
+    let other = Timing::for_window(Duration::from_secs(30));
+    let mine = || grant(&who("s-1", 2), 11, Range::RING);
+    it.publish(Publication::Grant(GrantWire::new(&scope(), &other, mine())));
+    let why = "the window's times are not ours: compare the configured window lengths";
+    assert_eq!(it.slave.ready(it.now), [why]);
+    let (ask, beat) = it.master_beat();
+    assert_eq!((beat.loads[0].live, beat.loads[0].sick), (1, 1));
+    it.answer(ask, Ok(heard(5, it.now, vec![])));
+    it.grant(mine());
+    assert!(it.slave.ready(it.now).is_empty());
+}
