@@ -109,7 +109,8 @@ async fn every_user_can_say_what_its_role_says_and_an_observer_hears_it() -> Che
                 "master.slave.leave",
                 "master.slave.window",
                 "orch.o1",
-                "event.frozen",
+                "event.joined",
+                "event.left",
             ],
         ),
         (
@@ -148,8 +149,18 @@ async fn nobody_can_say_what_another_role_says() -> Checked {
             Role::Observer,
             &["slave.s1", "orch.o1", "event.joined", "master.status"][..],
         ),
-        // A slave can't cut a window for another, nor answer in its place.
-        (Role::Slave, &["slave.s2", "slave.s2.heartbeat"]),
+        // A slave can't cut a window for another, nor answer in its place, nor speak as a leader:
+        // standby masters believe what these events say.
+        (
+            Role::Slave,
+            &[
+                "slave.s2",
+                "slave.s2.heartbeat",
+                "event.leader",
+                "event.cut",
+                "event.frozen",
+            ],
+        ),
         (
             Role::Orchestrator,
             &[
@@ -157,6 +168,9 @@ async fn nobody_can_say_what_another_role_says() -> Checked {
                 "slave.s2",
                 "master.slave.register",
                 "master.status",
+                "event.leader",
+                "event.stepped-down",
+                "event.cut",
             ],
         ),
         (
