@@ -27,6 +27,8 @@ use serde::Serialize;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "config")]
+pub(crate) use self::options::shown;
 pub use self::options::{Credentials, Options, OptionsError, server_addresses};
 use self::{incoming::Incoming, link::Link};
 use crate::{

@@ -24,7 +24,7 @@ const SETTLING: Duration = Duration::from_secs(2);
 /// While NATS is not there, it is said again after this.
 const REMINDER: Duration = Duration::from_secs(30);
 
-/// Of server errors at most one is logged in this time; all are counted.
+/// Of errors of one kind at most one is logged in this time; all are counted.
 const QUIET: Duration = Duration::from_secs(10);
 
 /// A connection younger than this is not left for want of answers: while nobody leads there are
@@ -36,6 +36,10 @@ pub(super) struct Link {
     state: Arc<watch::Sender<State>>,
     /// When a server error may be logged again, on the clock for time limits.
     quiet_until: Arc<AtomicU64>,
+    /// The same for full subscriptions.
+    quiet_when_full: Arc<AtomicU64>,
+    /// The same for the client's own errors.
+    quiet_when_failing: Arc<AtomicU64>,
     meter: Meter,
 }
 
@@ -58,6 +62,8 @@ impl Link {
         Self {
             state: Arc::new(watch::Sender::new(State::default())),
             quiet_until: Arc::default(),
+            quiet_when_full: Arc::default(),
+            quiet_when_failing: Arc::default(),
             meter,
         }
     }
@@ -117,13 +123,19 @@ impl Link {
             Event::LameDuckMode => tracing::info!("the NATS server is going to stop; moving"),
             Event::Draining => tracing::debug!("NATS connection draining"),
             Event::SlowConsumer(_) => {
+                // One event a dropped message: the metric counts them, the log says it now and then.
                 self.error("slow_consumer");
-                tracing::warn!("a NATS subscription is full: its newest messages are dropped");
+                if speaks(&self.quiet_when_full) {
+                    tracing::warn!("a NATS subscription is full: its newest messages are dropped");
+                }
             }
             Event::ServerError(error) => self.server_error(error),
             Event::ClientError(error) => {
+                // One event a try to connect.
                 self.error("other");
-                tracing::warn!(%error, "NATS client error");
+                if speaks(&self.quiet_when_failing) {
+                    tracing::warn!(%error, "NATS client error: it tries again by itself");
+                }
             }
         }
     }
@@ -141,19 +153,9 @@ impl Link {
             ServerError::Other(_) => ("other", "NATS server error"),
         };
         self.error(reason);
-        if self.may_log() {
+        if speaks(&self.quiet_until) {
             tracing::error!(%error, "{says}");
         }
-    }
-
-    fn may_log(&self) -> bool {
-        let now = clock::now().mono;
-        let until = self.quiet_until.load(Ordering::Relaxed);
-        let may = now.0 >= until;
-        if may {
-            self.quiet_until.store(now.plus(QUIET).0, Ordering::Relaxed);
-        }
-        may
     }
 
     fn error(&self, reason: &'static str) {
@@ -232,4 +234,14 @@ impl Link {
         }
         tracing::warn!("NATS connection lost; publishes are dropped until it is back");
     }
+}
+
+/// Whether something may be logged again, having been quiet for [`QUIET`] since.
+fn speaks(quiet_until: &AtomicU64) -> bool {
+    let now = clock::now().mono;
+    let may = now.0 >= quiet_until.load(Ordering::Relaxed);
+    if may {
+        quiet_until.store(now.plus(QUIET).0, Ordering::Relaxed);
+    }
+    may
 }

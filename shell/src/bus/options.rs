@@ -48,7 +48,7 @@ pub enum Credentials {
 }
 
 /// All about one connection.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// Servers, tried in random order; more are learnt from the first that answers.
     pub servers: Vec<ServerAddr>,
@@ -117,6 +117,30 @@ pub fn server_addresses(text: &str) -> Result<Vec<ServerAddr>, OptionsError> {
     Ok(servers)
 }
 
+/// Server addresses for people: without what stands before an `@`, which may be a password.
+pub(crate) fn shown(servers: &[ServerAddr]) -> String {
+    let all: Vec<_> = servers
+        .iter()
+        .map(|s| format!("{}://{}:{}", s.scheme(), s.host(), s.port()))
+        .collect();
+    all.join(",")
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("servers", &shown(&self.servers))
+            .field("credentials", &self.credentials)
+            .field("ca", &self.ca)
+            .field("role", &self.role)
+            .field("scope", &self.scope)
+            .field("id", &self.id)
+            .field("boot", &self.boot)
+            .field("build", &self.build)
+            .finish()
+    }
+}
+
 impl Options {
     /// The name that `nats server report connections` shows.
     #[must_use]
@@ -127,14 +151,9 @@ impl Options {
     }
 
     pub(super) fn print(&self) {
-        let servers: Vec<_> = self
-            .servers
-            .iter()
-            .map(|s| format!("{}:{}", s.host(), s.port()))
-            .collect();
         tracing::info!(
             name = self.name(),
-            servers = servers.join(","),
+            servers = shown(&self.servers),
             credentials = %self.credentials,
             ca = ?self.ca,
             ping = ?PING,

@@ -1,6 +1,6 @@
 //! The keys that all roles share.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use async_nats::ServerAddr;
 use ring_core::{
@@ -17,7 +17,7 @@ use crate::{BUILD, bus, telemetry::role_name};
 const GRACE: Duration = Duration::from_secs(20);
 
 /// NATS settings.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Nats {
     /// `nats.url`: servers, several with commas.
     pub servers: Vec<ServerAddr>,
@@ -79,7 +79,7 @@ impl Common {
                 cluster: cluster?,
             },
             id: id?,
-            nats: nats?,
+            nats,
             timing,
             listen,
             log,
@@ -115,6 +115,30 @@ impl Setting for Format {
     }
     fn show(&self) -> Option<String> {
         Some(if self.0 { "json" } else { "plain" }.to_owned())
+    }
+}
+
+impl fmt::Debug for Nats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nats")
+            .field("servers", &bus::shown(&self.servers))
+            .field("credentials", &self.credentials)
+            .field("ca", &self.ca)
+            .finish()
+    }
+}
+
+struct Servers(Vec<ServerAddr>);
+
+impl Setting for Servers {
+    fn read(text: &str) -> Result<Self, String> {
+        let servers = bus::server_addresses(text);
+        servers
+            .map(Self)
+            .map_err(|error| format!("is wrong: {error}"))
+    }
+    fn show(&self) -> Option<String> {
+        Some(bus::shown(&self.0))
     }
 }
 
@@ -154,16 +178,14 @@ fn host_id() -> Option<NodeId> {
     NodeId::new(id.trim_matches('-')).ok()
 }
 
-fn nats(settings: &mut Settings) -> Option<Nats> {
-    let url = settings.or("nats.url", "nats://127.0.0.1:4222".to_owned());
-    let servers = bus::server_addresses(&url)
-        .map_err(|error| settings.mistake("nats.url", &format!("is wrong: {error}")))
-        .ok();
-    Some(Nats {
+fn nats(settings: &mut Settings) -> Nats {
+    let here = "nats://127.0.0.1:4222".parse().into_iter().collect();
+    let Servers(servers) = settings.or("nats.url", Servers(here));
+    Nats {
+        servers,
         credentials: credentials(settings),
         ca: settings.maybe("nats.ca"),
-        servers: servers?,
-    })
+    }
 }
 
 fn credentials(settings: &mut Settings) -> bus::Credentials {

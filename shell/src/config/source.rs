@@ -24,11 +24,16 @@ pub(super) fn collect(sources: Sources) -> (BTreeMap<String, Given>, Vec<Mistake
         let source = path.display().to_string();
         match read(path) {
             Ok(root) => flatten("", root, &source, &mut given),
-            Err(error) => mistakes.push(Mistake {
-                key: "config".to_owned(),
-                says: format!("can't be read: {error}"),
-                source: Some(source),
-            }),
+            Err(error) => {
+                // Only where: the parser goes on to show the line, which may hold a secret.
+                let error = error.to_string();
+                let place = error.lines().next().unwrap_or_default();
+                mistakes.push(Mistake {
+                    key: "config".to_owned(),
+                    says: format!("can't be read: {place}"),
+                    source: Some(source),
+                });
+            }
         }
     }
     for (name, value) in sources.environment {

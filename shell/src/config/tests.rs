@@ -3,6 +3,7 @@
 use ring_core::wire::Role;
 
 use super::*;
+use crate::clock;
 
 fn environment(of: &[(&str, &str)]) -> Sources {
     Sources {
@@ -97,11 +98,20 @@ fn secrets_are_hidden_and_strange_variables_are_no_keys() {
     of.extend([
         ("RINGSAGA__NATS__USER", "slave"),
         ("RINGSAGA__NATS__PASSWORD", "hush"),
+        (
+            "RINGSAGA__NATS__URL",
+            "nats://u:hush@a:4222,tls://hush-token@b",
+        ),
         ("RINGSAGA_HOME", "/srv"),
         ("RINGSAGA_PORT_4222_TCP", "tcp://10.0.0.1:4222"),
     ]);
     let (common, effective) = read(environment(&of)).unwrap();
-    assert!(!format!("{common:?} {effective:?}").contains("hush"));
+    let common = common.unwrap();
+    let connection = common.bus(clock::boot());
+    let printed = format!("{common:?} {connection:?} {effective:?}");
+    assert!(!printed.contains("hush"), "{printed}");
+    let url = effective.iter().find(|e| e.key == "nats.url").unwrap();
+    assert_eq!(url.value, "nats://a:4222,tls://b:4222");
     assert!(
         effective
             .iter()
