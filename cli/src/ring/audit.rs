@@ -65,7 +65,7 @@ pub(crate) async fn run(audit: &Audit, json: bool) -> anyhow::Result<()> {
         }
         if ear.was_cut_off() {
             return Err(Exit::NotReachable.because(
-                "the connection was lost: what was published meanwhile was not heard, so nothing is proven",
+                "the connection was lost or too slow: what was published meanwhile was not heard, so nothing is proven",
             ));
         }
         let at = now();
@@ -83,7 +83,8 @@ pub(crate) async fn run(audit: &Audit, json: bool) -> anyhow::Result<()> {
         }
         if courses.is_empty() && at.since(opened) > Duration::from_secs(audit.patience) {
             return Err(Exit::NotReachable.because(
-                "no window was heard: does a master lead, and may this user subscribe to ring.>?",
+                "no window was heard: a ring has windows once a master leads and a service's retry node \
+                 has joined; may this user subscribe to ring.>?",
             ));
         }
     }
@@ -103,13 +104,26 @@ fn note(ledger: &mut Ledger, ear: &Ear, heard: Heard) {
         Heard::Published(_, Publication::Grant(grant)) if ear.wants(&grant.service) => {
             ledger.grant(grant);
         }
-        Heard::Event(subject, event) => {
-            if let Fact::Cut { cut } = event.fact
-                && ear.wants(&cut.service)
-            {
-                ledger.cut(subject.scope, cut);
+        Heard::Event(subject, event) => match event.fact {
+            Fact::Cut { cut } if ear.wants(&cut.service) => ledger.cut(subject.scope, cut),
+            Fact::Frozen {
+                service,
+                slave,
+                window,
+                range,
+            } if ear.wants(&service) => {
+                ledger.frozen(
+                    Ring {
+                        scope: subject.scope,
+                        service,
+                    },
+                    window,
+                    slave,
+                    range,
+                );
             }
-        }
+            _ => {}
+        },
         Heard::Published(..) | Heard::Request(_) | Heard::Strange(_) => {}
     }
 }

@@ -18,6 +18,7 @@ use ring_core::{
     subject::{Place, Subject},
     wire::{Answer, Event, Publication, Question, decode, encode},
 };
+use secrecy::ExposeSecret;
 
 use crate::{
     args::{Bus, Seen},
@@ -34,7 +35,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub(crate) struct Ear {
     client: Client,
     seen: Seen,
-    /// Set when the connection was lost, even if it came back: what was said meanwhile is lost.
+    /// Set when the connection was lost or could not keep up: what was said meanwhile is lost.
     cut_off: Arc<AtomicBool>,
 }
 
@@ -60,12 +61,13 @@ impl Ear {
         let cut_off = Arc::new(AtomicBool::new(false));
         let note = Arc::clone(&cut_off);
         let options = options(&seen.bus).await?.event_callback(move |event| {
-            if matches!(event, async_nats::Event::Disconnected) {
+            use async_nats::Event::{Disconnected, SlowConsumer};
+            if matches!(event, Disconnected | SlowConsumer(_)) {
                 note.store(true, Ordering::Relaxed);
             }
             async {}
         });
-        let servers = ring_shell::bus::server_addresses(&seen.bus.nats)
+        let servers = ring_shell::bus::server_addresses(seen.bus.nats.expose_secret())
             .map_err(|error| Exit::Usage.because(error.to_string()))?;
         let connect = tokio::time::timeout(CONNECT, options.connect(servers));
         let client = match connect.await {
@@ -173,7 +175,7 @@ async fn options(bus: &Bus) -> anyhow::Result<ConnectOptions> {
     let inbox = bus.user.as_deref().unwrap_or("operator");
     options = options.custom_inbox_prefix(format!("_INBOX_{inbox}"));
     if let (Some(user), Some(password)) = (&bus.user, &bus.password) {
-        options = options.user_and_password(user.clone(), password.clone());
+        options = options.user_and_password(user.clone(), password.expose_secret().to_owned());
     }
     if let Some(file) = &bus.creds {
         options = options.credentials_file(file).await.map_err(|error| {
@@ -187,7 +189,8 @@ async fn options(bus: &Bus) -> anyhow::Result<ConnectOptions> {
 }
 
 fn unreachable(bus: &Bus, why: &str) -> anyhow::Error {
-    let place = bus.nats.rsplit('@').next().unwrap_or_default();
+    let nats = bus.nats.expose_secret();
+    let place = nats.rsplit('@').next().unwrap_or_default();
     Exit::NotReachable.because(format!(
         "NATS at {place}: {why}; set --nats, --user and --password (or NATS_URL, NATS_USER, NATS_PASSWORD)"
     ))

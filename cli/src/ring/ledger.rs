@@ -44,6 +44,8 @@ pub(crate) struct Sheet {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     sheets: BTreeMap<(Ring, WindowNo), Sheet>,
+    /// Seats declared frozen by an event of their own, after the cut was published.
+    declared: BTreeMap<(Ring, WindowNo), Vec<(NodeId, Range)>>,
 }
 
 /// What the published ranges amount to.
@@ -106,6 +108,14 @@ impl Ledger {
         }
     }
 
+    /// A seat was declared frozen: its slave vanished after the cut, or before it.
+    pub(crate) fn frozen(&mut self, ring: Ring, n: WindowNo, slave: NodeId, range: Range) {
+        let seats = self.declared.entry((ring, n)).or_default();
+        if !seats.contains(&(slave.clone(), range)) {
+            seats.push((slave, range));
+        }
+    }
+
     /// What was heard about one window.
     pub(crate) fn window(&self, ring: &Ring, n: WindowNo) -> Option<&Sheet> {
         self.sheets.get(&(ring.clone(), n))
@@ -130,7 +140,13 @@ impl Ledger {
             };
         };
         let granted: Vec<Range> = sheet.grants.values().map(|g| g.range).collect();
-        let frozen = sheet.frozen();
+        let mut frozen = sheet.frozen();
+        for seat in self.declared.get(&(ring.clone(), n)).into_iter().flatten() {
+            // Who died after cutting its slice left grants that are good until the window ends.
+            if !frozen.contains(seat) && !coverage(seat.1, &granted).0.is_empty() {
+                frozen.push(seat.clone());
+            }
+        }
         let declared: Vec<Range> = frozen.iter().map(|(_, range)| *range).collect();
         let (_, overlaps) = coverage(Range::RING, &granted);
         let (gaps, _) = coverage(Range::RING, &[granted, declared].concat());
@@ -145,6 +161,13 @@ impl Ledger {
     /// Forgets the windows that end before this moment.
     pub(crate) fn forget(&mut self, before: Wall) {
         self.sheets.retain(|_, sheet| sheet.ends_at >= before);
+        let oldest = self
+            .sheets
+            .keys()
+            .map(|(_, n)| *n)
+            .min()
+            .unwrap_or_default();
+        self.declared.retain(|(_, n), _| *n >= oldest);
     }
 
     fn sheet(&mut self, ring: Ring, n: WindowNo, starts_at: Wall, ends_at: Wall) -> &mut Sheet {

@@ -75,6 +75,25 @@ fn a_declared_gap_fails_only_when_strict() {
 }
 
 #[test]
+fn a_seat_declared_after_the_cut_is_a_declared_gap() {
+    let mut ledger = Ledger::default();
+    let half = grant("o-1", i64::MIN, -1);
+    let ring = Ring {
+        scope: scope(&half),
+        service: half.service.clone(),
+    };
+    ledger.grant(half);
+    let (slave, seat) = (
+        NodeId::new("s-2").unwrap(),
+        Range::new(0, i64::MAX).unwrap(),
+    );
+    ledger.frozen(ring.clone(), WindowNo(7), slave, seat);
+    let verdict = ledger.verdict(&ring, WindowNo(7));
+    assert!(verdict.holds(false), "{verdict:?}");
+    assert!(!verdict.holds(true));
+}
+
+#[test]
 fn a_part_granted_twice_is_an_overlap() {
     let verdict = verdict(
         &[grant("o-1", i64::MIN, 9), grant("o-2", 0, i64::MAX)],
