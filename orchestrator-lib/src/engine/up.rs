@@ -164,7 +164,7 @@ async fn open_store(config: &Config) -> Result<(Store, Operator), Error> {
 }
 
 async fn migrate(settings: &store::Config) -> Result<(), store::Error> {
-    let migrated = store::patiently(async || store::migrate(settings).await).await?;
+    let migrated = store::patiently(|| store::migrate(settings)).await?;
     for name in migrated.applied {
         tracing::info!(name, "migrated the store");
     }

@@ -38,7 +38,10 @@ pub struct Standing {
 
 /// Asks until the database answers, however long that takes, and says so at each try. Pauses
 /// have jitter: a fleet that waits for one database does not come back in step.
-pub(crate) async fn patiently<T>(ask: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+pub(crate) async fn patiently<T, Asked>(ask: impl Fn() -> Asked) -> Result<T, Error>
+where
+    Asked: Future<Output = Result<T, Error>>,
+{
     let seed = clock::chance();
     let mut tries = 0_u32;
     loop {
@@ -64,7 +67,7 @@ impl Store {
     /// migrate`), the password is wrong, the server is too old, or connections go through a pooler
     /// in transaction mode.
     pub async fn ready(&self) -> Result<Standing, Error> {
-        patiently(async || self.standing().await).await
+        patiently(|| self.standing()).await
     }
 
     /// Asks once what the database promises.
