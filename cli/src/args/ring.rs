@@ -5,6 +5,7 @@ use ring_core::{
     id::{Cluster, Region, Service},
     token::Range,
 };
+use secrecy::SecretString;
 use uuid::Uuid;
 
 #[derive(Debug, Subcommand)]
@@ -31,9 +32,10 @@ pub(crate) struct Bus {
         long,
         env = "NATS_URL",
         default_value = "nats://127.0.0.1:4222",
-        value_name = "URL"
+        value_name = "URL",
+        hide_env_values = true
     )]
-    pub(crate) nats: String,
+    pub(crate) nats: SecretString,
     /// NATS user: one that may subscribe to ring.>
     #[arg(long, env = "NATS_USER", value_name = "NAME", requires = "password")]
     pub(crate) user: Option<String>,
@@ -44,7 +46,7 @@ pub(crate) struct Bus {
         value_name = "SECRET",
         hide_env_values = true
     )]
-    pub(crate) password: Option<String>,
+    pub(crate) password: Option<SecretString>,
     /// A credentials file instead
     #[arg(long, env = "NATS_CREDS", value_name = "FILE", conflicts_with = "user")]
     pub(crate) creds: Option<std::path::PathBuf>,

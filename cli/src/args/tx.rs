@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use ring_core::id::{Cluster, Region, SagaName, Service};
+use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::ring::transaction;
@@ -18,7 +19,7 @@ pub(crate) struct Database {
         value_name = "URL",
         hide_env_values = true
     )]
-    pub(crate) url: String,
+    pub(crate) url: SecretString,
 }
 
 /// Which store: a database, a region and a cluster.

@@ -56,9 +56,9 @@ impl Ears {
         };
         let seen = Seen {
             bus: Bus {
-                nats: places.servers.nats_url.clone(),
+                nats: places.servers.nats_url.clone().into(),
                 user: Some(Role::Operator.user().to_owned()),
-                password: Some(places.servers.nats_password(Role::Operator)),
+                password: Some(places.servers.nats_password(Role::Operator).into()),
                 creds: None,
                 ca: None,
             },

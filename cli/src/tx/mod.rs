@@ -4,6 +4,7 @@ mod view;
 
 use orchestrator_lib::store::{Config, Cursor, Error, Filter, Operator, Restored, migrate};
 use ring_core::id::{Scope, TransactionId};
+use secrecy::ExposeSecret;
 
 use self::view::{Line, Whole, counted};
 use crate::{
@@ -26,7 +27,7 @@ pub(crate) fn run(command: Tx, json: bool) -> anyhow::Result<()> {
 
 /// `ringsaga migrate`: brings the schema up to date.
 pub(crate) fn migrate_now(database: &Database) -> anyhow::Result<()> {
-    let config = Config::new(database.url.clone());
+    let config = Config::new(database.url.expose_secret());
     let migrated = block_on(async { migrate(&config).await.map_err(told) })?;
     if migrated.applied.is_empty() {
         output::line("the schema is up to date")?;
@@ -111,7 +112,7 @@ fn operator(store: &StoreOf) -> anyhow::Result<Operator> {
         region: store.region.clone(),
         cluster: store.cluster.clone(),
     };
-    Operator::new(&Config::new(store.database.url.clone()), scope).map_err(told)
+    Operator::new(&Config::new(store.database.url.expose_secret()), scope).map_err(told)
 }
 
 fn missing(id: TransactionId, store: &StoreOf) -> anyhow::Error {
@@ -128,7 +129,11 @@ fn told(error: Error) -> anyhow::Error {
     } else {
         Exit::Failed
     };
-    exit.because(format!("{:#}", anyhow::Error::new(error)))
+    let text = format!("{:#}", anyhow::Error::new(error));
+    if text.contains("relation \"ringsaga.") {
+        return Exit::NotFound.because("the database has no store yet: run `ringsaga migrate`");
+    }
+    exit.because(text)
 }
 
 fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
