@@ -16,6 +16,7 @@ use std::time::Duration;
 use redis::{RedisError, Script};
 use ring_core::{
     id::{BootId, NodeId, Scope, Service},
+    joining::LARGEST_TERM,
     registry::{Op, Told},
     time::Wall,
     timing::Timing,
@@ -38,9 +39,6 @@ const QUEUE: usize = 64;
 
 /// A whole order, its connection included: the cut must be out long before its window.
 const ORDER: Duration = Duration::from_secs(1);
-
-/// Lua counts in doubles: whole up to here. A term beyond it was not counted but made up.
-const MOST_TERM: u64 = 1 << 53;
 
 /// Who asks.
 #[derive(Clone, Debug)]
@@ -165,7 +163,8 @@ impl Registry {
     async fn try_perform(&mut self, op: &Op) -> Result<Told, Failure> {
         match op {
             Op::Acquire { floor, ttl } => {
-                let floor = (*floor).min(MOST_TERM - 1);
+                // Lua counts in doubles, whole up to 2^53: nobody believes a term near that.
+                let floor = (*floor).min(LARGEST_TERM - 1);
                 self.lease(Lease::Acquire, floor, *ttl).await
             }
             Op::Renew { term, ttl } => self.lease(Lease::Renew, term.number, *ttl).await,

@@ -12,9 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Failure, Registry, millis};
 
-/// Services written by one script call, so that no call holds Redis up for long.
-const BATCH: usize = 100;
-
 #[derive(Serialize, Deserialize)]
 struct Stored {
     v: u8,
@@ -23,6 +20,8 @@ struct Stored {
 }
 
 impl Registry {
+    /// One script call a window, with a cut for each of at most
+    /// [`MAX_SERVICES`](ring_core::master::MAX_SERVICES): none holds Redis up for long.
     pub(super) async fn store(&mut self, cuts: &[Cut], keep: Duration) -> Result<Told, Failure> {
         let mut windows: BTreeMap<WindowNo, Vec<&Cut>> = BTreeMap::new();
         for cut in cuts {
@@ -31,16 +30,14 @@ impl Registry {
         let mut stored = Vec::with_capacity(cuts.len());
         for (window, cuts) in windows {
             let key = self.window_key(window);
-            for batch in cuts.chunks(BATCH) {
-                let mut call = self.scripts.store.key(&key);
-                call.arg(millis(keep));
-                for cut in batch {
-                    call.arg(cut.service.as_str());
-                    call.arg(write(&CutWire::new(&self.holder.timing, cut))?);
-                }
-                let found: Vec<Option<String>> = call.invoke_async(self.link.connection()?).await?;
-                stored.extend(found.iter().flatten().filter_map(|text| read(&key, text)));
+            let mut call = self.scripts.store.key(&key);
+            call.arg(millis(keep));
+            for cut in cuts {
+                call.arg(cut.service.as_str());
+                call.arg(write(&CutWire::new(&self.holder.timing, cut))?);
             }
+            let found: Vec<Option<String>> = call.invoke_async(self.link.connection()?).await?;
+            stored.extend(found.iter().flatten().filter_map(|text| read(&key, text)));
         }
         Ok(Told::Stored { cuts: stored })
     }
