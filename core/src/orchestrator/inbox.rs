@@ -85,7 +85,9 @@ impl Inbox {
             Ok(grant) => grant,
             Err(why) => {
                 self.dropped.foreign += 1;
-                self.unusable = self.unusable.or(mine.then_some(why));
+                if mine {
+                    self.unusable = Some(why);
+                }
                 return;
             }
         };

@@ -97,7 +97,9 @@ impl Holdings {
             Ok(grant) => grant,
             Err(why) => {
                 self.dropped.foreign += 1;
-                self.unusable = self.unusable.or(mine.then_some(why));
+                if mine {
+                    self.unusable = Some(why);
+                }
                 return false;
             }
         };
