@@ -104,8 +104,35 @@ fn greet(set: &Set, dev_args: &Dev) -> Result<(), HookError> {
         output::line(&format!("  export {name}='{value}'"))?;
     }
     output::line("  ringsaga ring status --region dev --cluster c1")?;
+    output::line("a service of yours joins this ring with")?;
+    for (name, value) in of_a_service(addresses, dev_args) {
+        output::line(&format!("  {name}={value}"))?;
+    }
     output::line("Ctrl-C stops everything.")?;
     Ok(())
+}
+
+/// What a service must set; its windows must be the ring's.
+fn of_a_service(addresses: &Addresses, dev_args: &Dev) -> [(&'static str, String); 5] {
+    [
+        (
+            "RINGSAGA__REGION, __CLUSTER",
+            format!("{REGION}, {CLUSTER}"),
+        ),
+        ("RINGSAGA__NATS__USER", Role::Orchestrator.user().to_owned()),
+        (
+            "RINGSAGA__NATS__PASSWORD",
+            addresses.nats_password(Role::Orchestrator),
+        ),
+        (
+            "RINGSAGA__RING__WINDOW (Config.timing.window)",
+            format!("{}ms", dev_args.window.as_millis()),
+        ),
+        (
+            "NATS_PASSWORD of the user observer",
+            addresses.nats_password(Role::Observer),
+        ),
+    ]
 }
 
 /// What another terminal needs to look around.

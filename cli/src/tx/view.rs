@@ -158,7 +158,7 @@ impl Whole {
         fact("claims, deaths", format!("{}, {}", self.epoch, self.deaths));
         for (name, value) in [("key", &self.key), ("said last", &self.error)] {
             if let Some(value) = value {
-                fact(name, value.clone());
+                fact(name, plain(value));
             }
         }
         for (name, value) in [("input", &self.input), ("result", &self.result)] {
@@ -180,7 +180,7 @@ impl Whole {
                 r.outcome.to_owned(),
                 r.attempts.to_string(),
                 r.ended_at.0.rfc3339(),
-                said.unwrap_or_default(),
+                plain(&said.unwrap_or_default()),
             ]);
         }
         output::line(&log.trim_fmt())?;
@@ -281,6 +281,19 @@ fn refused(class: Class) -> &'static str {
 
 fn times(from: Time, until: Time) -> String {
     format!("{}, {}", from.0.rfc3339(), until.0.rfc3339())
+}
+
+/// Text of others, without what a terminal would obey.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c.is_control() && c != '\n' {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 fn raw(json: String) -> Option<Box<RawValue>> {
