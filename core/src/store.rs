@@ -92,6 +92,10 @@ pub enum Taken {
     Orphaned,
 }
 
+/// From so many deaths on a transaction is a suspect: it runs alone (`design.md` section 4). The
+/// claims say the same in SQL.
+pub const SUSPECT_FROM: u32 = 2;
+
 /// A transaction as its new owner gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {

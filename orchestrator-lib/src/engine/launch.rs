@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::Ordering};
 use ring_core::{
     id::{SagaName, TransactionId},
     saga::{State, Stopped, Transaction, Unrunnable},
-    store::{Claimed, Incarnation},
+    store::{Claimed, Incarnation, SUSPECT_FROM},
     wire::{Fact, Tx},
 };
 
@@ -18,11 +18,9 @@ use crate::{
     context::Here,
     node::{Ended, Output},
     saga::Definition,
+    store::Outcome,
     telemetry::{CLAIMED, IN_FLIGHT, STOPPED},
 };
-
-/// From so many deaths on a transaction is a suspect and runs alone (`design.md` section 4).
-const SUSPECT_FROM: u32 = 2;
 
 impl Engine {
     /// Runs what a look claimed, each in the room that was kept for it.
@@ -112,15 +110,11 @@ impl Engine {
         }
     }
 
-    /// An end that a look met on its way: the row says what else is known of it.
-    pub(super) async fn announce_met(&self, id: TransactionId, state: State) {
-        self.meter.count_as(STOPPED, "result", state.as_str());
-        let Ok(Some(shown)) = self.operator.show(id).await else {
-            return;
-        };
-        let reason = shown.error.unwrap_or_default();
-        let of = &shown.summary;
-        self.announce_end(id, &of.saga, of.version, state, reason)
+    /// An end that a look met on its way, as the row says it.
+    pub(super) async fn announce_met(&self, end: Outcome) {
+        self.meter.count_as(STOPPED, "result", end.state.as_str());
+        let reason = end.error.unwrap_or_default();
+        self.announce_end(end.id, &end.saga, end.version, end.state, reason)
             .await;
     }
 

@@ -11,7 +11,6 @@ use ring_core::{
     id::TransactionId,
     lookout::{Input, Lookout, Order},
     machine::Machine as _,
-    saga::State,
     store::{Backlog, Claim, Look},
     token::Range,
 };
@@ -220,14 +219,20 @@ impl Engine {
 
     /// Ends that a look met on its way.
     async fn met(&self, disabled: Vec<TransactionId>, quarantined: Vec<TransactionId>) {
-        for (state, ids) in [
-            (State::Disabled, disabled),
-            (State::Quarantined, quarantined),
-        ] {
-            for id in ids {
-                self.waits.ended(id, None);
-                self.announce_met(id, state).await;
+        let ids: Vec<TransactionId> = disabled.into_iter().chain(quarantined).collect();
+        if ids.is_empty() {
+            return;
+        }
+        for id in &ids {
+            self.waits.ended(*id, None);
+        }
+        match self.store.outcomes(&ids).await {
+            Ok(ends) => {
+                for end in ends {
+                    self.announce_met(end).await;
+                }
             }
+            Err(error) => tracing::warn!(%error, ?ids, "have ended, and nobody could be told how"),
         }
     }
 

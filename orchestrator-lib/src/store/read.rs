@@ -2,7 +2,7 @@
 //! whether anybody could continue what stands still.
 
 use ring_core::{
-    id::TransactionId,
+    id::{SagaName, TransactionId},
     saga::{Payload, State},
 };
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use super::{
     Store,
     error::Error,
     row::{self, get, known},
-    sql,
+    saga_name, sql,
 };
 
 /// How a transaction stands.
@@ -19,6 +19,10 @@ use super::{
 pub struct Outcome {
     /// Which.
     pub id: TransactionId,
+    /// Its saga.
+    pub saga: SagaName,
+    /// The saga's version.
+    pub version: u32,
     /// Its state.
     pub state: State,
     /// The saga's result, when it completed.
@@ -64,6 +68,8 @@ impl Store {
             let state = State::parse(get(row, "state")?);
             Ok(Outcome {
                 id: TransactionId(get(row, "id")?),
+                saga: known(saga_name(get(row, "saga")?), "a saga without a valid name")?,
+                version: row::small(row, "version")?,
                 state: known(state, "an unknown state")?,
                 result: result.map(row::payload).transpose()?,
                 error: get(row, "error")?,

@@ -52,3 +52,29 @@ statements! {
     WAKE = "wake";
     WRITE = "write";
 }
+
+#[cfg(test)]
+mod tests {
+    use ring_core::store::SUSPECT_FROM;
+
+    use super::*;
+
+    #[test]
+    fn suspects_begin_where_the_core_says() {
+        let mut seen = 0;
+        for (name, statement) in ALL {
+            for comparison in ["deaths >= ", "deaths < "] {
+                for (at, found) in statement.match_indices(comparison) {
+                    let rest = &statement[at + found.len()..];
+                    let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                    // Parameters are told; "< 1" asks whether this death makes it a suspect.
+                    if !number.is_empty() && (comparison, number.as_str()) != ("deaths < ", "1") {
+                        assert_eq!(number, SUSPECT_FROM.to_string(), "{name}");
+                        seen += 1;
+                    }
+                }
+            }
+        }
+        assert!(seen > 0);
+    }
+}
