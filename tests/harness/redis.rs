@@ -65,8 +65,11 @@ impl Redis {
         match op {
             Op::Acquire { floor, ttl } => self.acquire(who, floor, clock.plus(ttl), clock, seen),
             Op::Renew { term, ttl } => self.renew(who, term, clock.plus(ttl), clock, seen),
-            Op::Release { term } => {
-                self.lease = self.lease.take().filter(|lease| lease.term != term);
+            Op::Release { .. } => {
+                self.lease = self
+                    .lease
+                    .take()
+                    .filter(|lease| lease.holder.boot != who.boot);
                 Told::Released
             }
             Op::StoreCuts { cuts, keep } => Told::Stored {
@@ -122,14 +125,7 @@ impl Redis {
         seen: &mut Vec<Trace>,
     ) -> Told {
         if let Some(lease) = &mut self.lease {
-            if lease.holder != *who {
-                return theirs(lease, clock);
-            }
-            lease.until = until;
-            return Told::Mine {
-                term: lease.term,
-                clock,
-            };
+            return extend(lease, who, until, clock);
         }
         let stored = self.term.as_ref().map_or(0, |(term, _)| term.number);
         if stored < floor {
@@ -161,11 +157,7 @@ impl Redis {
         seen: &mut Vec<Trace>,
     ) -> Told {
         if let Some(lease) = &mut self.lease {
-            if lease.holder != *who || lease.term != term {
-                return theirs(lease, clock);
-            }
-            lease.until = until;
-            return Told::Mine { term, clock };
+            return extend(lease, who, until, clock);
         }
         if let Some((stored, holder)) = self.term.clone().filter(|(stored, _)| *stored > term) {
             let left = Duration::ZERO;
@@ -198,6 +190,16 @@ impl Redis {
         seen.push(Trace::Stored(cut.clone()));
         cut
     }
+}
+
+/// A lease is its holder's boot's, whatever term is asked for: as in the scripts.
+fn extend(lease: &mut Lease, who: &Client, until: Wall, clock: Wall) -> Told {
+    if lease.holder.boot != who.boot {
+        return theirs(lease, clock);
+    }
+    lease.until = until;
+    let term = lease.term;
+    Told::Mine { term, clock }
 }
 
 fn theirs(lease: &Lease, clock: Wall) -> Told {
@@ -267,6 +269,30 @@ mod tests {
             }
         );
         assert_eq!(seen, [Trace::LeaseRestored]);
+    }
+
+    #[test]
+    fn a_lease_belongs_to_a_boot_whatever_term_it_names() {
+        let mut redis = Redis::default();
+        let Told::Mine { term, .. } = acquire(&mut redis, 1, 4, 0) else {
+            panic!("not taken")
+        };
+        let other = Term {
+            number: 2,
+            boot: term.boot,
+        };
+        let ttl = Duration::from_secs(10);
+        let renew = Op::Renew { term: other, ttl };
+        let told = redis.perform(&client(1), renew, Wall(1), &mut Vec::new());
+        assert!(
+            matches!(told, Told::Mine { term: t, .. } if t == term),
+            "{told:?}"
+        );
+        let release = Op::Release { term: other };
+        redis.perform(&client(2), release.clone(), Wall(2), &mut Vec::new());
+        assert!(matches!(acquire(&mut redis, 2, 0, 2), Told::Theirs { .. }));
+        redis.perform(&client(1), release, Wall(3), &mut Vec::new());
+        assert!(matches!(acquire(&mut redis, 2, 0, 3), Told::Mine { .. }));
     }
 
     #[test]
