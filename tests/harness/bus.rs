@@ -1,5 +1,5 @@
 //! Performs [`ring_core::bus::Op`] on the simulated network: at most once, queue groups for endpoints,
-//! buffers while disconnected, and "nobody listens" apart from "nobody answered".
+//! questions that wait for a connection, and "nobody listens" apart from "nobody answered".
 
 use ring_core::{
     bus::{AskError, AskId, Op, Told},
@@ -66,7 +66,7 @@ impl World {
             Op::Publish { place, body } => self.publish(i, place, body),
             Op::Tell(event) => {
                 self.watch.told(&event);
-                if self.sends(i, || Op::Tell(event.clone())) {
+                if self.nodes[i].link == Link::Up {
                     self.spread(i, &Place::Event(event.fact.kind()), &Told::Event(event));
                 }
             }
@@ -80,7 +80,7 @@ impl World {
                 let over = self.now.plus_ms(millis_i64(within).max(1));
                 self.answer_later(i, self.nodes[i].start, over, ask, Err(AskError::TimedOut));
                 self.watch.asked(&question);
-                self.ask(i, ask, place, question, within);
+                self.ask(i, ask, place, question);
             }
             Op::Answer { to, answer } => {
                 let Some(asker) = self.requests.close(to) else {
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    /// A node's connection is up again, by now to a server that works: what it kept goes out.
+    /// A node's connection is up again, by now to a server that works: its questions go out.
     pub(crate) fn relink(&mut self, i: Index, start: u32) {
         let node = &mut self.nodes[i];
         if node.start != start || node.actor.is_none() || node.link == Link::Up {
@@ -133,27 +133,10 @@ impl World {
         }
         let unnoticed = node.link == Link::HalfOpen;
         node.link = Link::Up;
-        let kept: Vec<Op> = node.outbox.drain(..).collect();
-        for op in kept {
-            match op {
-                Op::Publish { place, body } => {
-                    self.spread(i, &place.clone(), &Told::Published { place, body });
-                }
-                Op::Tell(event) => {
-                    self.spread(i, &Place::Event(event.fact.kind()), &Told::Event(event));
-                }
-                Op::Ask {
-                    ask,
-                    place,
-                    question,
-                    ..
-                } => self.route(i, ask, place, question),
-                Op::Answer { .. }
-                | Op::Listen(_)
-                | Op::Ignore(_)
-                | Op::Serve(_)
-                | Op::Withdraw(_)
-                | Op::Reconnect => {}
+        let kept: Vec<_> = node.outbox.drain(..).collect();
+        for (ask, place, question) in kept {
+            if self.nodes[i].asks.contains(&ask) {
+                self.route(i, ask, place, question);
             }
         }
         if unnoticed {
@@ -202,18 +185,6 @@ impl World {
         );
     }
 
-    /// Whether the node can send now; if it knows that it can't, the message is kept for later.
-    fn sends(&mut self, i: Index, op: impl FnOnce() -> Op) -> bool {
-        match self.nodes[i].link {
-            Link::Up => true,
-            Link::HalfOpen => false,
-            Link::Down => {
-                self.nodes[i].keep(op());
-                false
-            }
-        }
-    }
-
     fn publish(&mut self, i: Index, place: Place, mut body: Publication) {
         if let Some(mutant) = self.mutant {
             let again = self.watch.times_published(&body);
@@ -221,11 +192,7 @@ impl World {
         }
         self.watch.published(&body);
         let deaf = self.healed && self.params.deaf && matches!(body, Publication::Grant(_));
-        let keep = || Op::Publish {
-            place: place.clone(),
-            body: body.clone(),
-        };
-        if !deaf && self.sends(i, keep) {
+        if !deaf && self.nodes[i].link == Link::Up {
             self.spread(i, &place.clone(), &Told::Published { place, body });
         }
     }
@@ -262,22 +229,12 @@ impl World {
         }
     }
 
-    fn ask(
-        &mut self,
-        i: Index,
-        ask: AskId,
-        place: Place,
-        question: Question,
-        within: std::time::Duration,
-    ) {
-        let keep = || Op::Ask {
-            ask,
-            place: place.clone(),
-            question: question.clone(),
-            within,
-        };
-        if self.sends(i, keep) {
-            self.route(i, ask, place, question);
+    /// A question waits for the connection, within its limit; what is published does not.
+    fn ask(&mut self, i: Index, ask: AskId, place: Place, question: Question) {
+        match self.nodes[i].link {
+            Link::Up => self.route(i, ask, place, question),
+            Link::HalfOpen => {}
+            Link::Down => self.nodes[i].keep(ask, place, question),
         }
     }
 

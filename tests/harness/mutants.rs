@@ -34,11 +34,14 @@ pub enum Mutant {
     SessionEndless,
     /// Grants are for one token less than was cut.
     GrantsShrunk,
+    /// A master stores the same cuts again as soon as it is answered: so it once did with a stored
+    /// cut that it could not read.
+    StoredWithoutEnd,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::GuardZero,
         Self::RegistryOverwrites,
         Self::LeaseImmortal,
@@ -50,6 +53,7 @@ impl Mutant {
         Self::FrozenForEver,
         Self::SessionEndless,
         Self::GrantsShrunk,
+        Self::StoredWithoutEnd,
     ];
 
     /// The settings with which a node is made.

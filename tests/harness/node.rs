@@ -4,17 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ring_core::{
-    bus::{self, AskId},
+    bus::AskId,
     id::BootId,
     machine::End,
     subject::{Endpoints, Place, Topic},
-    wire::Role,
+    wire::{Question, Role},
 };
 use uuid::Uuid;
 
 use crate::{
     actor::{Actor, Fact, Identity},
     clock::{Clock, Instant},
+    invariants::bounded::Fed,
     redis::Client,
     rng::Rng,
 };
@@ -58,8 +59,8 @@ pub struct Node {
     pub backlog: VecDeque<Fact>,
     /// Its connection.
     pub link: Link,
-    /// What was published and asked while the connection was down.
-    pub outbox: VecDeque<bus::Op>,
+    /// What was asked while the connection was down.
+    pub outbox: VecDeque<(AskId, Place, Question)>,
     /// Subscriptions, and from when the bus knows them.
     pub listens: BTreeMap<Topic, Instant>,
     /// Endpoints served, and from when the bus knows them.
@@ -82,8 +83,8 @@ pub struct Node {
     pub sick_until: Instant,
     /// It dies after so many further orders.
     pub dies_after: Option<usize>,
-    /// Wakes in the current second of true time.
-    pub wakes: (i64, u32),
+    /// Inputs of each kind in the current second of true time.
+    pub fed: (i64, Fed),
 }
 
 impl Node {
@@ -114,7 +115,7 @@ impl Node {
             redis_cut_until: long_ago,
             sick_until: long_ago,
             dies_after: None,
-            wakes: (0, 0),
+            fed: (0, Fed::default()),
         }
     }
 
@@ -202,10 +203,10 @@ impl Node {
         }
     }
 
-    /// Keeps what can't be sent now.
-    pub fn keep(&mut self, op: bus::Op) {
+    /// Keeps a question that can't be sent now.
+    pub fn keep(&mut self, ask: AskId, place: Place, question: Question) {
         if self.outbox.len() < OUTBOX {
-            self.outbox.push_back(op);
+            self.outbox.push_back((ask, place, question));
         }
     }
 }

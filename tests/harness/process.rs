@@ -80,13 +80,13 @@ impl World {
         }
         let reads: Now = node.clock.read(now);
         let mut orders = Vec::new();
-        actor.handle(reads, fact, &mut orders);
         let second = now.0.div_euclid(1_000_000);
-        node.wakes = match node.wakes {
-            (at, count) if at == second => (at, count + u32::from(woke)),
-            _ => (second, u32::from(woke)),
-        };
-        let checked = bounded::check(orders.len(), node.asks.len(), node.wakes.1);
+        if node.fed.0 != second {
+            node.fed = (second, bounded::Fed::default());
+        }
+        node.fed.1.note(&fact);
+        actor.handle(reads, fact, &mut orders);
+        let checked = bounded::check(orders.len(), node.asks.len(), node.fed.1);
         self.watch.must(checked);
         self.perform(i, orders);
         self.sleep(i);

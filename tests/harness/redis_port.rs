@@ -4,7 +4,8 @@
 use ring_core::registry;
 
 use crate::{
-    actor::Fact, clock::Instant, event::Event, network::Index, redis::Client, world::World,
+    actor::Fact, clock::Instant, event::Event, mutants::Mutant, network::Index, redis::Client,
+    world::World,
 };
 
 impl World {
@@ -38,6 +39,11 @@ impl World {
         client: &Client,
         op: registry::Op,
     ) {
+        let endless = self.mutant == Some(Mutant::StoredWithoutEnd);
+        let alive = self.nodes[i].start == start && self.nodes[i].actor.is_some();
+        if endless && alive && matches!(op, registry::Op::StoreCuts { .. }) {
+            self.ask_redis(i, op.clone());
+        }
         let unreachable =
             self.now < self.redis_down_until || self.now < self.nodes[i].redis_cut_until;
         let mute = self.now < self.redis_mute_until && self.rng.happens(500_000);
