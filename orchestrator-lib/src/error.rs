@@ -57,6 +57,12 @@ pub enum Error {
         /// The key.
         key: String,
     },
+    /// The store did not answer in time; the transaction was perhaps stored.
+    #[error("the store did not answer about key {key:?}: ask again with the same key and input")]
+    Unanswered {
+        /// The key.
+        key: String,
+    },
     /// The input is no JSON.
     #[error("the saga's input can't be written as JSON")]
     Input(#[source] serde_json::Error),

@@ -140,6 +140,40 @@ async fn a_database_that_goes_away_and_comes_back_loses_and_doubles_nothing() ->
 }
 
 #[tokio::test]
+async fn a_start_does_not_wait_for_a_database_that_hangs() -> Checked {
+    let binaries = Binaries::find(&Settings::from_env()).await?;
+    let data = tempfile::Builder::new()
+        .prefix("ringsaga-test-")
+        .tempdir()?;
+    let mut server =
+        Postgres::start(&binaries.postgres, data.path(), "r", Durability::Fast).await?;
+    let lab = Lab::new().await?;
+    let mut config = lab.config("n1")?;
+    config.database.url = server.url().into();
+    let place = saga(quick()).build()?;
+    let node = Node::builder(config)
+        .saga(place.clone())
+        .retry_node(true)
+        .provide(Ledger::default())
+        .start()
+        .await?;
+    server.pause().await?;
+    let refused = tokio::time::timeout(LONG, node.start(&place, "k", 7)).await?;
+    let refused = refused.map(|started| started.id).unwrap_err();
+    assert!(refused.to_string().contains("ask again"), "{refused}");
+    server.resume().await?;
+    let again = loop {
+        match node.start(&place, "k", 7).await {
+            Ok(again) => break again,
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    };
+    assert!(end(&node, again.id).await?.is_completed());
+    node.drain().await;
+    Ok(server.stop().await?)
+}
+
+#[tokio::test]
 async fn a_node_waits_for_a_database_that_is_down_at_start() -> Checked {
     let binaries = Binaries::find(&Settings::from_env()).await?;
     let data = tempfile::Builder::new()

@@ -22,6 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// nobody else.
 const LONG_PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long the store may take for a start: a healthy one takes milliseconds, and callers of a
+/// service wait seconds. The store itself goes on trying for longer.
+const STORE_PATIENCE: Duration = Duration::from_secs(5);
+
 impl Engine {
     pub(crate) async fn start(
         self: &Arc<Self>,
@@ -33,7 +37,12 @@ impl Engine {
         let result = match &answer {
             Ok(started) if started.is_new => "new",
             Ok(_) => "same",
-            Err(Error::InProgress { .. } | Error::NotTaking(_) | Error::Store(_)) => "busy",
+            Err(
+                Error::InProgress { .. }
+                | Error::NotTaking(_)
+                | Error::Store(_)
+                | Error::Unanswered { .. },
+            ) => "busy",
             Err(_) => "refused",
         };
         self.meter.count_as(STARTED, "result", result);
@@ -53,14 +62,14 @@ impl Engine {
         self.is_up()?;
         let start = self.row(definition, key, input, pending.as_ref().map(|p| p.nonce()));
         let incarnation = claim.as_ref().map(|(of, _)| *of);
-        let mut stored = self.store.start(incarnation, start.clone()).await?;
+        let mut stored = self.store_start(incarnation, start.clone()).await?;
         if stored == Stored::NoLease {
             // Declared dead at this moment: whoever lives runs it.
             let unowned = Start {
                 claim: None,
                 ..start.clone()
             };
-            stored = self.store.start(None, unowned).await?;
+            stored = self.store_start(None, unowned).await?;
         }
         let (id, is_new) = match stored {
             Stored::New(fence) => {
@@ -88,6 +97,16 @@ impl Engine {
         };
         drop(pending);
         Ok(Started { id, is_new })
+    }
+
+    /// Stores, for as long as a caller should wait. A row that is stored all the same, claimed for
+    /// this node, is a stray here and goes back to anyone.
+    async fn store_start(&self, of: Option<Incarnation>, start: Start) -> Result<Stored, Error> {
+        let key = start.key.clone();
+        match tokio::time::timeout(STORE_PATIENCE, self.store.start(of, start)).await {
+            Ok(stored) => Ok(stored?),
+            Err(_) => Err(Error::Unanswered { key }),
+        }
     }
 
     fn check(&self, definition: &Definition, key: &str) -> Result<(), Error> {

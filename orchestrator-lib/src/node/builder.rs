@@ -79,7 +79,8 @@ impl NodeBuilder {
             sagas: self.sagas,
             shared: self.shared,
         };
-        let (engine, strings) = engine::up(parts).await?;
+        // On the heap: connecting to everything is a large future, and not the caller's concern.
+        let (engine, strings) = Box::pin(engine::up(parts)).await?;
         Ok(Node::new(engine, strings))
     }
 }

@@ -126,9 +126,10 @@ impl From<Error> for Problem {
             Error::Key { .. } | Error::Invalid(_) | Error::Input(_) => StatusCode::BAD_REQUEST,
             Error::InputTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             // Nothing was started, or the same key finds it: ask again, here or elsewhere.
-            Error::InProgress { .. } | Error::NotTaking(_) | Error::Store(_) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Error::InProgress { .. }
+            | Error::NotTaking(_)
+            | Error::Store(_)
+            | Error::Unanswered { .. } => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, error.to_string())

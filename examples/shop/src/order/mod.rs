@@ -67,8 +67,7 @@ async fn work(config: &Config, shop: &Shop, process: &Process) -> anyhow::Result
     let node = Node::builder(config.node.clone())
         .saga(shop.saga.clone())
         .provide(Participants::new(config)?);
-    // On the heap: connecting to everything is a large future.
-    let starting = Box::pin(node.start());
+    let starting = node.start();
     let Some(node) = process.shutdown.run_until_cancelled(starting).await else {
         return Ok(()); // asked to end before the database answered
     };
