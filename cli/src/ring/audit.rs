@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use ring_core::{
+    id::Scope,
     time::Wall,
     token::Range,
     window::WindowNo,
@@ -104,27 +105,26 @@ fn note(ledger: &mut Ledger, ear: &Ear, heard: Heard) {
         Heard::Published(_, Publication::Grant(grant)) if ear.wants(&grant.service) => {
             ledger.grant(grant);
         }
-        Heard::Event(subject, event) => match event.fact {
-            Fact::Cut { cut } if ear.wants(&cut.service) => ledger.cut(subject.scope, cut),
-            Fact::Frozen {
-                service,
-                slave,
-                window,
-                range,
-            } if ear.wants(&service) => {
-                ledger.frozen(
-                    Ring {
-                        scope: subject.scope,
-                        service,
-                    },
-                    window,
-                    slave,
-                    range,
-                );
-            }
-            _ => {}
-        },
+        Heard::Event(subject, event) => declared(ledger, ear, subject.scope, event.fact),
         Heard::Published(..) | Heard::Request(_) | Heard::Strange(_) => {}
+    }
+}
+
+/// What masters declare about a window; other events prove nothing.
+fn declared(ledger: &mut Ledger, ear: &Ear, scope: Scope, fact: Fact) {
+    if let Fact::Cut { cut } = fact {
+        if ear.wants(&cut.service) {
+            ledger.cut(scope, cut);
+        }
+    } else if let Fact::Frozen {
+        service,
+        slave,
+        window,
+        range,
+    } = fact
+        && ear.wants(&service)
+    {
+        ledger.frozen(Ring { scope, service }, window, slave, range);
     }
 }
 
