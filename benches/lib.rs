@@ -235,7 +235,7 @@ fn welcome(question: &Question) -> Answer {
     }
 }
 
-/// The whole ring for the window after [`START`], granted to [`slave`].
+/// The whole ring for the window after [`START`], granted to [`slave()`].
 #[must_use]
 pub fn whole_ring() -> slave::Input {
     let me = who("slave", 0);
