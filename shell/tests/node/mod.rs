@@ -137,7 +137,7 @@ impl Node {
     /// Waits until the server has seen what was ordered so far: it answers on the same connection,
     /// in order, that nobody listens there.
     pub(crate) async fn settled(&self) {
-        let nobody = "ring.none.none.event.none";
+        let nobody = "ring.none.none.event.superseded";
         let answer = self.bus.client().request(nobody, "".into()).await;
         let kind = answer.unwrap_err().kind();
         assert_eq!(kind, async_nats::RequestErrorKind::NoResponders);
