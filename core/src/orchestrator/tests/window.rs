@@ -220,3 +220,15 @@ fn grants_of_at_most_eight_slaves_are_kept() {
     }
     assert_eq!(bench.it.claimable(bench.now.wall).len(), 8);
 }
+
+#[test]
+fn a_ring_with_other_windows_is_said_until_a_usable_grant_comes() {
+    let mut bench = Bench::joined();
+    let other = Timing::for_window(Duration::from_secs(30));
+    let strange = GrantWire::new(&scope(), &other, of_s1(10, range(0, 49)));
+    bench.publish(Publication::Grant(strange));
+    let why = "the window's times are not ours: compare the configured window lengths";
+    assert!(bench.it.ready(bench.now).contains(&why));
+    bench.grant(of_s1(10, range(0, 49)));
+    assert!(!bench.it.ready(bench.now).contains(&why));
+}
