@@ -7,7 +7,6 @@ use ring_core::{
     id::{BootId, NodeId, Service},
     time::Wall,
     timing::Timing,
-    token::Range,
     window::{Cut, Grant, SeatState, WindowNo},
     wire::{Answer, Event, Fact, GrantWire, Publication, Question, Refusal},
 };
@@ -39,8 +38,6 @@ pub struct Watch {
     /// From this window on everything must be whole and strict.
     pub whole_from: WindowNo,
     leader: Option<BootId>,
-    /// Declared gaps of each cut.
-    frozen: BTreeMap<(Service, WindowNo), Vec<Range>>,
     absent: BTreeSet<(Service, NodeId)>,
     reached: BTreeSet<(BootId, Service, WindowNo)>,
     published: BTreeMap<(BootId, Service, WindowNo), u32>,
@@ -61,7 +58,6 @@ impl Watch {
             soft: Vec::new(),
             whole_from,
             leader: None,
-            frozen: BTreeMap::new(),
             absent: BTreeSet::new(),
             reached: BTreeSet::new(),
             published: BTreeMap::new(),
@@ -91,15 +87,6 @@ impl Watch {
         } else {
             self.violation.get_or_insert(violation);
         }
-    }
-
-    /// The declared gaps of a service's window.
-    #[must_use]
-    pub fn frozen(&self, service: &Service, window: WindowNo) -> Vec<Range> {
-        self.frozen
-            .get(&(service.clone(), window))
-            .cloned()
-            .unwrap_or_default()
     }
 
     /// Something is published.
@@ -266,12 +253,10 @@ impl Watch {
         }
         let checked = self.issued.cut(cut);
         self.should(cut.window, checked);
-        let key = (cut.service.clone(), cut.window);
         let frozen = cut
             .seats
             .iter()
             .filter(|seat| seat.state == SeatState::Frozen);
-        let gaps: Vec<Range> = frozen.clone().filter_map(|seat| seat.range).collect();
         for seat in frozen {
             self.absent
                 .insert((cut.service.clone(), seat.slave.clone()));
@@ -286,7 +271,6 @@ impl Watch {
         for _ in self.absent.len()..before {
             self.counters.saw(Sometimes::Redistributed);
         }
-        self.frozen.entry(key).or_insert(gaps);
     }
 
     fn granted(&mut self, wire: &GrantWire) {
