@@ -138,6 +138,10 @@ name!(
     /// The name of a step, unique within its saga.
     StepName, "step name", saga_name, SAGA_RULE
 );
+name!(
+    /// The name of a target: what steps call, and what is up or down as a whole.
+    TargetName, "target", saga_name, SAGA_RULE
+);
 
 /// Region and cluster together: nothing crosses this border (R13).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

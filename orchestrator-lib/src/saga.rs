@@ -228,6 +228,9 @@ fn check_step(step: &ErasedStep, mistakes: &mut Vec<Mistake>) {
     if step.time_limit.is_zero() {
         mistakes.push(Mistake::NoTime(step.name.clone()));
     }
+    if let Some(Err(e)) = &step.target {
+        mistakes.push(e.clone().into());
+    }
     for retry in [step.retry, step.compensation_retry] {
         let rule = if retry.attempts == Some(0) {
             "a retry policy makes at least one attempt"
@@ -315,11 +318,11 @@ mod tests {
         let found = Saga::<u32>::new("bad name", 0)
             .step(Step::new("a", act).time_limit(Duration::ZERO))
             .step(Step::new("a", act).retry(Retry::never().attempts(0)))
-            .step(Step::new("", act))
+            .step(Step::new("", act).target("no such name"))
             .lifetime(Duration::ZERO)
             .build()
             .unwrap_err();
-        assert_eq!(found.mistakes.len(), 7, "{found}");
+        assert_eq!(found.mistakes.len(), 8, "{found}");
         assert!(Saga::<u32>::new("empty", 1).build().is_err());
     }
 

@@ -6,7 +6,7 @@
 use std::{fmt, future::Future, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
 
 use ring_core::{
-    id::StepName,
+    id::{NameError, StepName, TargetName},
     saga::{Payload, PlannedStep, Recovery, Retry as Policy},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -42,6 +42,8 @@ pub(crate) struct ErasedStep {
     pub(crate) compensation_retry: Policy,
     pub(crate) time_limit: Duration,
     pub(crate) recovery: Recovery,
+    /// As given: a mistake in it is told with all others, when the saga is built.
+    pub(crate) target: Option<Result<TargetName, NameError>>,
 }
 
 impl<I, R> Step<I, R>
@@ -73,6 +75,7 @@ where
                 compensation_retry: Policy::COMPENSATION,
                 time_limit: DEFAULT_TIME_LIMIT,
                 recovery: Recovery::default(),
+                target: None,
             },
             types: PhantomData,
         }
@@ -139,6 +142,26 @@ where
     #[must_use]
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.erased.recovery = recovery;
+        self
+    }
+
+    /// What the action and the compensation call: a service, a bank, a database. Steps of any saga
+    /// that name the same target share one circuit breaker in each process. While it is open,
+    /// transactions wait for the target and use up no attempts; a few calls probe it, and when it
+    /// works again those that wait go on, oldest first, at a growing pace. Default: none, every
+    /// transaction finds out by itself.
+    ///
+    /// Transient and unknown failures speak against the target; successes and refusals (business,
+    /// persistent) show that it works.
+    ///
+    /// ```
+    /// # use orchestrator_lib::{Context, Step, StepError};
+    /// # async fn charge(_: Context, _: u32) -> Result<(), StepError> { Ok(()) }
+    /// let step = Step::new("charge", charge).target("payment");
+    /// ```
+    #[must_use]
+    pub fn target(mut self, name: impl AsRef<str>) -> Self {
+        self.erased.target = Some(TargetName::new(name));
         self
     }
 }
