@@ -71,7 +71,7 @@ fn live(machine: &mut Transaction, refused: u32) -> usize {
                 number: write.number,
                 answer: Written::Done { wake_seq: 0 },
             },
-            Some(Order::Stop(_) | Order::Abandon { .. }) | None => return count,
+            Some(Order::Stop(_) | Order::Hear | Order::Abandon { .. }) | None => return count,
         };
         out.clear();
     }

@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use crate::{
     id::{Nonce, SagaName, TransactionId},
-    saga::{Direction, Ending, Entry, Payload, Position, Text},
+    saga::{Direction, Ending, Entry, Payload, Position, Retry, Text, Wake},
     time::Wall,
     token::{Range, Token},
 };
@@ -119,10 +119,19 @@ pub struct Claimed {
     pub deaths: u32,
     /// Wake-ups seen with this claim.
     pub wake_seq: u64,
+    /// What they were, oldest first.
+    pub wakes: Vec<Wake>,
     /// When it was started, by the database's clock.
     pub created_at: Wall,
     /// When its lifetime ends, by the database's clock.
     pub expires_at: Wall,
+    /// When the open intent was stored, by the database's clock: timers and deadlines count from
+    /// here.
+    pub opened_at: Wall,
+    /// When an outcome was last recorded, by the database's clock.
+    pub progressed_at: Wall,
+    /// An operator's policy for all further calls, instead of the definition's.
+    pub retry: Option<Retry>,
     /// The database's clock at the claim.
     pub claimed_at: Wall,
     /// Why it was taken.
@@ -157,6 +166,9 @@ pub struct Write {
 pub enum To {
     /// The next intent; the row stays with its owner; attempts and deaths begin at 0 again.
     Next(Position),
+    /// The record of one step of the open group; the others stay open, and the row stays where it
+    /// is, with its owner. An outcome resets the deaths.
+    Stay,
     /// Parked: `attempts` and `doubt` of the open intent are kept.
     Park {
         /// Due after this, but never beyond the lifetime's end.
@@ -265,6 +277,8 @@ pub enum Renewed {
         /// Rows stored as run by this incarnation, with their nonces: what isn't in flight here
         /// is a stray.
         running: Vec<(TransactionId, Fence)>,
+        /// Their counts of wake-ups, where there were any: who runs them is told.
+        woken: Vec<(TransactionId, u64)>,
     },
     /// This incarnation was declared dead.
     Dead,

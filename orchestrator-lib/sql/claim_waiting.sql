@@ -93,6 +93,6 @@ named as (
     where o.incarnation = $1 and claimed.deaths >= 2 and claimed.state = 'running'
 )
 select id, definition, state, epoch, nonce, direction, seq, doubt, attempts, deaths, wake_seq,
-    created_at, expires_at, statement_timestamp() as clock
+    created_at, expires_at, opened_at, progressed_at, statement_timestamp() as clock
 from claimed
 order by id

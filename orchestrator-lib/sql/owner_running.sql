@@ -1,2 +1,2 @@
 -- What the store says this incarnation runs. $1 incarnation
-select id, epoch, nonce from ringsaga.transaction where owner = $1 and state = 'running'
+select id, epoch, nonce, wake_seq from ringsaga.transaction where owner = $1 and state = 'running'

@@ -44,6 +44,8 @@ moved as (
         settled_at = case when l.state not in ('running', 'paused') then clock_timestamp() end,
         progressed_at = case when l.state = 'paused' then t.progressed_at
             else clock_timestamp() end,
+        opened_at = case when l.direction = t.direction and l.seq = t.seq then t.opened_at
+            else clock_timestamp() end,
         epoch = t.epoch + case when l.handed_back then 1 else 0 end,
         last_write = l.number
     from locked l

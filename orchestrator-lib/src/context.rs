@@ -232,6 +232,7 @@ mod tests {
             },
             key: IdempotencyKey::new(transaction, Direction::Compensating, &step),
             step,
+            asked: ring_core::saga::Asked::Act,
             attempt,
             result_of_action: None,
             results: vec![(

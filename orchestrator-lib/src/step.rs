@@ -170,11 +170,11 @@ impl ErasedStep {
     /// What the machine knows of it.
     pub(crate) fn planned(&self, name: StepName) -> PlannedStep {
         PlannedStep {
-            name,
             retry: self.retry,
             compensate: self.compensation.as_ref().map(|_| self.compensation_retry),
             time_limit: self.time_limit,
             recovery: self.recovery,
+            ..PlannedStep::new(name)
         }
     }
 }

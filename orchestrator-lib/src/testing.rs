@@ -129,6 +129,10 @@ impl Trial {
                         let answer = self.caller(row).make(call).await;
                         row.heard.push_back(answer);
                     }
+                    Order::Hear => {
+                        let (wake_seq, wakes) = (0, Vec::new());
+                        row.heard.push_back(Input::Heard { wake_seq, wakes });
+                    }
                     Order::Abandon { .. } => {}
                     Order::Stop(stopped) => {
                         debug_assert!(!matches!(stopped, Stopped::Lost));
@@ -178,6 +182,10 @@ impl Row {
             wake_seq: 0,
             created_at: now.wall,
             expires_at: now.wall.plus(definition.lifetime),
+            opened_at: now.wall,
+            progressed_at: now.wall,
+            retry: None,
+            wakes: Vec::new(),
             claimed_at: now.wall,
             taken: Taken::Started,
             input,
@@ -219,7 +227,10 @@ impl Row {
             To::Next(position) => {
                 self.claimed.position = position;
                 (self.claimed.attempts, self.claimed.doubt) = (0, false);
+                self.claimed.opened_at = self.now.wall;
+                self.claimed.progressed_at = self.now.wall;
             }
+            To::Stay => {}
             To::Park {
                 after,
                 attempts,

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use orchestrator_lib::store::Woke;
 use ring_core::{
+    id::StepName,
     saga::{Ending, Payload, Text},
     store::{Look, To, Write, Written},
 };
@@ -208,9 +209,10 @@ async fn parking_and_settling_are_refused_after_a_wake_up_and_accepted_with_it()
     let node = bench.node("a", &["buy"]).await?;
     let mut claimed = node.started("buy", "k").await?;
     let (wake, body) = (Uuid::new_v4(), Payload::null());
-    let woke = node.store.wake(wake, claimed.id, "signal", &body).await?;
+    let name = StepName::new("approve")?;
+    let woke = node.store.signal(wake, claimed.id, &name, &body).await?;
     assert_eq!(woke, Woke::Stored(1));
-    let again = node.store.wake(wake, claimed.id, "signal", &body).await?;
+    let again = node.store.signal(wake, claimed.id, &name, &body).await?;
     assert_eq!(again, Woke::Already);
     let woken = Written::Woken { wake_seq: 1 };
     let minute = Duration::from_secs(60);
@@ -230,7 +232,7 @@ async fn parking_and_settling_are_refused_after_a_wake_up_and_accepted_with_it()
     );
     let woke = node
         .store
-        .wake(Uuid::new_v4(), claimed.id, "signal", &body)
+        .signal(Uuid::new_v4(), claimed.id, &name, &body)
         .await?;
     assert_eq!(woke, Woke::Stored(2));
     assert_eq!(node.due(10).await?.len(), 1, "a parked one is due at once");

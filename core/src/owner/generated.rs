@@ -192,7 +192,12 @@ impl World {
                 } else {
                     row.until = until;
                     let running = vec![];
-                    Renewed::Held { clock, running }
+                    let woken = vec![];
+                    Renewed::Held {
+                        clock,
+                        running,
+                        woken,
+                    }
                 };
                 Some(Input::Renewed {
                     sent_at,

@@ -343,7 +343,7 @@ impl Machine for Owner {
                 // An answer for an incarnation before this one is old news.
                 if self.incarnation() == Some(incarnation) {
                     match answer {
-                        Renewed::Held { clock, running } => {
+                        Renewed::Held { clock, running, .. } => {
                             self.held(now, sent_at, (clock, &running), &known, out);
                         }
                         Renewed::Dead => self.dead(now, incarnation, out),

@@ -70,6 +70,7 @@ impl Bench {
         let answer = Renewed::Held {
             clock: self.clock(sent),
             running: running.iter().map(|n| row(*n)).collect(),
+            woken: vec![],
         };
         let known = known.iter().map(|n| Nonce(Uuid::from_u128(*n))).collect();
         let sent_at = Mono(sent);

@@ -32,11 +32,11 @@ mod transaction;
 mod words;
 
 pub use key::IdempotencyKey;
-pub use plan::{MAX_STEPS, Plan, PlanError, PlannedStep, Recovery, Retry};
-pub use transaction::{Call, Hold, Input, Order, Stopped, Transaction, Unrunnable};
+pub use plan::{Guard, Kind, MAX_STEPS, Plan, PlanError, PlannedStep, Recovery, Repeat, Retry};
+pub use transaction::{Asked, Call, Hold, Input, Order, Stopped, Transaction, Unrunnable};
 pub use words::{
     Attempt, Class, Direction, Ending, Entry, MAX_PAYLOAD_BYTES, MAX_TEXT_CHARS, Outcome, Payload,
-    PayloadError, Position, State, Text,
+    PayloadError, Position, State, Text, Wake,
 };
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 //! What a saga's definition tells the machine: its steps in order and how each recovers.
 //!
-//! Functions, payload types and targets stay with who calls the steps. Intents are numbered, and
-//! today intent and step are the same number; a group of parallel steps would be several intents.
+//! Functions, payload types and targets stay with who calls the steps. A plan is a flat list: a
+//! step's place in it is its sequence number for ever. Branches are decisions whose recorded
+//! result opens or closes the steps that are guarded by it; a group is a run of steps that are
+//! open together; a step by itself is a group of one.
 
 use alloc::{collections::BTreeSet, vec::Vec};
-use core::time::Duration;
+use core::{ops::Range, time::Duration};
 
 use thiserror::Error;
 
+use super::Payload;
 use crate::{id::StepName, store::Capability};
 
 /// Most steps of one saga: far beyond anything that people still understand, and a log of that
@@ -19,6 +22,7 @@ pub const MAX_STEPS: usize = 500;
 pub struct Plan {
     runs: Capability,
     steps: Vec<PlannedStep>,
+    idle: Option<Duration>,
 }
 
 /// One step.
@@ -34,6 +38,58 @@ pub struct PlannedStep {
     pub time_limit: Duration,
     /// What a failed action leads to.
     pub recovery: Recovery,
+    /// What its action is.
+    pub kind: Kind,
+    /// Decisions that must have come out so, or the step is passed.
+    pub guards: Vec<Guard>,
+    /// The group it belongs to: neighbours with the same number are open together.
+    pub group: Option<u32>,
+    /// How an action that may have been applied is settled.
+    pub repeat: Repeat,
+}
+
+/// What a step's action is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// A call of a participant.
+    #[default]
+    Action,
+    /// A pure function of input and results. Its result is recorded before anything acts on it,
+    /// so that a replay never decides anew. Nothing to undo.
+    Decide,
+    /// Waits so long from when it was reached. Nothing to undo.
+    Timer(Duration),
+    /// Waits for the signal that has the step's name. Nothing to undo.
+    Signal {
+        /// How long from when it was reached; `None`: until the lifetime ends.
+        within: Option<Duration>,
+        /// The result when nobody signals in time; without it that is a refusal.
+        otherwise: Option<Payload>,
+    },
+    /// A transaction of its own, started by the call; its end is this step's outcome, and its
+    /// compensation is its own.
+    Saga,
+}
+
+/// A step runs only when this decision came out so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// Sequence number of the decision.
+    pub decision: u32,
+    /// Its result, as JSON text.
+    pub case: Payload,
+}
+
+/// What is done with an action that may have been applied (X11).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Repeat {
+    /// Called again: its idempotency key makes that harmless.
+    #[default]
+    Key,
+    /// Asked first; called again when it was not applied.
+    Probe,
+    /// Never called again: a person decides.
+    Never,
 }
 
 /// What a failed action leads to (F1, F4).
@@ -81,13 +137,20 @@ pub enum PlanError {
     /// Too many.
     #[error("{0} steps, at most {MAX_STEPS} make a saga: start other sagas from it")]
     TooMany(usize),
+    /// A guard that no decision before it can open.
+    #[error("step {0} can't be reached: what it depends on is no decision before it")]
+    Unreachable(StepName),
+    /// A decision inside a group.
+    #[error("step {0} decides inside a parallel group: decide before it")]
+    DecidesInGroup(StepName),
 }
 
 impl Plan {
     /// Checks the steps.
     ///
     /// # Errors
-    /// [`PlanError`] when a name is used twice or there are more than [`MAX_STEPS`].
+    /// [`PlanError`] when a name is used twice, a guard or a group makes no sense, or there are
+    /// more than [`MAX_STEPS`].
     pub fn new(runs: Capability, steps: Vec<PlannedStep>) -> Result<Self, PlanError> {
         if steps.len() > MAX_STEPS {
             return Err(PlanError::TooMany(steps.len()));
@@ -96,7 +159,36 @@ impl Plan {
         if let Some(twice) = steps.iter().find(|s| !names.insert(&s.name)) {
             return Err(PlanError::SameName(twice.name.clone()));
         }
-        Ok(Self { runs, steps })
+        for (step, seq) in steps.iter().zip(0..) {
+            let decides = |guard: &Guard| {
+                let before = usize::try_from(guard.decision)
+                    .ok()
+                    .filter(|_| guard.decision < seq);
+                before.is_some_and(|i| steps[i].kind == Kind::Decide)
+            };
+            if !step.guards.iter().all(decides) {
+                return Err(PlanError::Unreachable(step.name.clone()));
+            }
+            if step.kind == Kind::Decide && step.group.is_some() {
+                return Err(PlanError::DecidesInGroup(step.name.clone()));
+            }
+        }
+        let idle = None;
+        Ok(Self { runs, steps, idle })
+    }
+
+    /// A transaction without progress for so long is disabled; time that it spends waiting for a
+    /// timer, a signal or another transaction does not count.
+    #[must_use]
+    pub fn idle(mut self, limit: Option<Duration>) -> Self {
+        self.idle = limit;
+        self
+    }
+
+    /// How long it may be without progress.
+    #[must_use]
+    pub fn idle_limit(&self) -> Option<Duration> {
+        self.idle
     }
 
     /// Which saga, version and digest this is.
@@ -115,6 +207,22 @@ impl Plan {
     #[must_use]
     pub fn step(&self, seq: u32) -> Option<&PlannedStep> {
         self.steps.get(usize::try_from(seq).ok()?)
+    }
+
+    /// The sequence numbers of the steps that are open together with this one.
+    #[must_use]
+    pub fn group(&self, seq: u32) -> Range<u32> {
+        let alone = seq..seq.saturating_add(1);
+        let Some(group) = self.step(seq).map(|s| s.group) else {
+            return seq..seq;
+        };
+        if group.is_none() {
+            return alone;
+        }
+        let same = |at: &u32| self.step(*at).is_some_and(|s| s.group == group);
+        let first = (0..seq).rev().take_while(same).last().unwrap_or(seq);
+        let last = (seq..).take_while(same).last().unwrap_or(seq);
+        first..last.saturating_add(1)
     }
 }
 
@@ -146,6 +254,29 @@ impl PlannedStep {
             compensate: Some(Retry::COMPENSATION),
             time_limit: Duration::from_secs(30),
             recovery: Recovery::Hybrid,
+            kind: Kind::Action,
+            guards: Vec::new(),
+            group: None,
+            repeat: Repeat::Key,
+        }
+    }
+
+    /// Whether an action that ends without success stops the transaction instead of sending it
+    /// back.
+    #[must_use]
+    pub fn stops(&self) -> bool {
+        match self.recovery {
+            Recovery::ForwardOnly | Recovery::Irreversible => true,
+            Recovery::Hybrid | Recovery::BackwardFirst => false,
+        }
+    }
+
+    /// Whether it has effects: what has none is passed in silence on the way back.
+    #[must_use]
+    pub fn has_effects(&self) -> bool {
+        match self.kind {
+            Kind::Action | Kind::Saga => true,
+            Kind::Decide | Kind::Timer(_) | Kind::Signal { .. } => false,
         }
     }
 }

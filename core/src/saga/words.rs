@@ -100,6 +100,35 @@ pub enum Outcome {
         /// The target asked for this pause (`Retry-After`).
         retry_after: Option<Duration>,
     },
+    /// Begun elsewhere: its end comes as a wake-up (a sub-saga).
+    Waits,
+    /// A probe's answer: the action was not applied. It may be called, and stays in doubt: what
+    /// is still under way may arrive later.
+    NotApplied,
+}
+
+/// Something that happened to a transaction from outside and is kept with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// A signal; the first one with the name of a step counts for it.
+    Signal {
+        /// The step that waits, or will.
+        name: StepName,
+        /// Its result.
+        body: Payload,
+    },
+    /// A sub-saga came to an end, forward or undone.
+    Child {
+        /// The step that started it.
+        step: StepName,
+        /// Its result, or why it was undone.
+        end: Result<Payload, Text>,
+    },
+    /// Somebody wants it undone.
+    Cancel {
+        /// Who and why.
+        why: Text,
+    },
 }
 
 /// How the record of a step's (direction, seq) ended.
@@ -124,6 +153,8 @@ pub enum Attempt {
         class: Class,
         /// For people.
         error: Text,
+        /// Whether some attempt of it may have been applied.
+        doubt: bool,
     },
 }
 

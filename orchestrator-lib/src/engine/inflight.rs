@@ -16,7 +16,7 @@ use ring_core::{
     store::Incarnation,
 };
 use ring_shell::clock;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, futures::Notified};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, futures::Notified, watch};
 
 /// The transactions that run here.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ pub(super) struct InFlight {
 struct Map {
     /// Nonces of the rows that run here, and whose they are.
     running: BTreeMap<Nonce, TransactionId>,
-    /// Which transactions run here, under which nonce last.
-    ids: BTreeMap<TransactionId, Nonce>,
+    /// Which transactions run here, under which nonce last, and who is told of wake-ups.
+    ids: BTreeMap<TransactionId, (Nonce, watch::Sender<u64>)>,
     /// Nonces of claims and starts that the store has not answered yet.
     pending: BTreeSet<Nonce>,
     /// How many of the running ones are under suspicion of killing processes.
@@ -61,6 +61,7 @@ pub(super) struct Slot {
     nonce: Nonce,
     incarnation: Incarnation,
     suspect: bool,
+    woken: watch::Receiver<u64>,
     calling: Calling,
     room: Option<Room>,
 }
@@ -138,10 +139,11 @@ impl InFlight {
         suspect: bool,
         room: Room,
     ) -> Slot {
+        let (told, woken) = watch::channel(0);
         {
             let mut map = lock(&self.map);
             map.running.insert(nonce, id);
-            map.ids.insert(id, nonce);
+            map.ids.insert(id, (nonce, told));
             map.suspects += usize::from(suspect);
         }
         Slot {
@@ -150,6 +152,7 @@ impl InFlight {
             nonce,
             incarnation,
             suspect,
+            woken,
             calling: Calling {
                 all: Arc::clone(&self.calling),
                 now: false,
@@ -161,6 +164,17 @@ impl InFlight {
     /// Whether this transaction runs here.
     pub(super) fn runs(&self, id: TransactionId) -> bool {
         lock(&self.map).ids.contains_key(&id)
+    }
+
+    /// Tells a transaction's run that its row has so many wake-ups.
+    pub(super) fn woken(&self, id: TransactionId, wake_seq: u64) {
+        if let Some((_, told)) = lock(&self.map).ids.get(&id) {
+            told.send_if_modified(|seen| {
+                let more = *seen < wake_seq;
+                *seen = wake_seq.max(*seen);
+                more
+            });
+        }
     }
 
     /// Nonces of all that runs or is being claimed here.
@@ -204,6 +218,15 @@ impl Slot {
         self.incarnation
     }
 
+    /// Completes with the row's count of wake-ups when there are new ones.
+    pub(super) async fn woken(&mut self) -> u64 {
+        match self.woken.changed().await {
+            Ok(()) => *self.woken.borrow_and_update(),
+            // Somebody else runs it here under a newer nonce.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
     pub(super) fn calling(&mut self, now: bool) {
         self.calling.set(now);
     }
@@ -225,7 +248,10 @@ impl Drop for Slot {
         {
             let mut map = lock(&self.map);
             if let Some(id) = map.running.remove(&self.nonce)
-                && map.ids.get(&id) == Some(&self.nonce)
+                && map
+                    .ids
+                    .get(&id)
+                    .is_some_and(|(last, _)| *last == self.nonce)
             {
                 map.ids.remove(&id);
             }

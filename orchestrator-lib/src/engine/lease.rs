@@ -146,10 +146,13 @@ pub(super) async fn run(
     loop {
         if let Input::Renewed {
             sent_at,
-            answer: Renewed::Held { clock, .. },
+            answer: Renewed::Held { clock, woken, .. },
             ..
         } = &input
         {
+            for (id, wake_seq) in woken {
+                engine.in_flight.woken(*id, *wake_seq);
+            }
             measure(&engine, *sent_at, *clock, &ring);
         }
         machine.handle(clock::now(), input, &mut orders);

@@ -6,7 +6,7 @@
 //!   lookout  one task: claims for the node's own ranges and for the safety net, launches
 //!   ring     one task: member of the ring, says which ranges are the node's own
 //!   report   one task: what nobody can run, what nobody retries
-//!   run      one task a transaction: one call or one write at a time
+//!   run      one task a transaction: its calls, and one write at a time
 //! ```
 
 mod announce;

@@ -1,12 +1,19 @@
 //! One transaction, one task: drives its machine and performs its orders.
 //!
-//! Decides nothing: the machine orders a call or a write, one at a time; here they are awaited
-//! beside the lease, the drain and the clock. A write under way is never dropped: only its answer
+//! Decides nothing: the machine orders calls and at most one write; here they are awaited
+//! beside the lease, the drain, wake-ups and the clock. A write under way is never dropped: only its answer
 //! ends it.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use ring_core::{
+    id::TransactionId,
     machine::Machine as _,
     saga::{Call, Ending, Hold, Input, Order, Outcome, Payload, Stopped, Transaction},
     store::{To, Write},
@@ -27,6 +34,25 @@ type Answer = Pin<Box<dyn Future<Output = Input> + Send>>;
 /// Nothing to wait for by the clock.
 const NEVER: Duration = Duration::from_secs(3600);
 
+/// Wake-ups that could not be read are read again after this, doubling …
+const FIRST_HEARING: Duration = Duration::from_millis(50);
+/// … up to this, as for writes.
+const LAST_HEARING: Duration = Duration::from_secs(2);
+
+/// A call under way.
+struct Calling {
+    number: u32,
+    answer: Answer,
+}
+
+impl Future for Calling {
+    type Output = Input;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Input> {
+        self.answer.as_mut().poll(cx)
+    }
+}
+
 /// How a run ended.
 pub(super) struct Ran {
     pub(super) stopped: Stopped,
@@ -45,8 +71,9 @@ pub(super) struct Run {
     fates: watch::Receiver<Fate>,
     seen: Fate,
     slot: Slot,
-    call: Option<Answer>,
+    calls: FuturesUnordered<Calling>,
     write: Option<Answer>,
+    hear: Option<Answer>,
     last: Option<To>,
 }
 
@@ -70,8 +97,9 @@ impl Run {
             fates,
             seen,
             slot,
-            call: None,
+            calls: FuturesUnordered::new(),
             write: None,
+            hear: None,
             last: None,
         }
     }
@@ -103,8 +131,20 @@ impl Run {
                 self.last = Some(write.to.clone());
                 self.write = Some(Box::pin(written(Arc::clone(&self.engine), write)));
             }
-            Order::Call(call) => self.call = self.calling(call),
-            Order::Abandon { .. } => self.call = None,
+            Order::Call(call) => {
+                let number = call.call;
+                if let Some(answer) = self.calling(call) {
+                    self.calls.push(Calling { number, answer });
+                }
+            }
+            Order::Hear => {
+                let (engine, id) = (Arc::clone(&self.engine), self.machine.id());
+                self.hear = Some(Box::pin(heard(engine, id)));
+            }
+            Order::Abandon { call } => {
+                let all = std::mem::take(&mut self.calls);
+                self.calls = all.into_iter().filter(|c| c.number != call).collect();
+            }
             Order::Stop(stopped) => return Some(stopped),
         }
         None
@@ -154,7 +194,9 @@ impl Run {
                     }
                 }
                 input = answer(&mut self.write) => return input,
-                input = answer(&mut self.call) => return input,
+                input = answer(&mut self.hear) => return input,
+                Some(input) = self.calls.next() => return input,
+                wake_seq = self.slot.woken() => return Input::Woken { wake_seq },
                 () = tokio::time::sleep(sleep) => return Input::Woke,
             }
         }
@@ -186,13 +228,29 @@ impl Run {
                 };
                 (result, why.map(|why| why.as_str().to_owned()))
             }
-            Some(To::Next(_) | To::Park { .. } | To::HandBack { .. }) | None => (None, None),
+            Some(To::Next(_) | To::Stay | To::Park { .. } | To::HandBack { .. }) | None => {
+                (None, None)
+            }
         };
         Ran {
             stopped,
             result,
             why,
         }
+    }
+}
+
+/// The wake-ups of a row, however long the store takes: until then nothing goes on here, and what
+/// becomes of the row meanwhile is the lease's matter.
+async fn heard(engine: Arc<Engine>, id: TransactionId) -> Input {
+    let mut pause = FIRST_HEARING;
+    loop {
+        match engine.store.hear(id).await {
+            Ok((wake_seq, wakes)) => return Input::Heard { wake_seq, wakes },
+            Err(error) => tracing::debug!(%id, %error, "wake-ups were not read"),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LAST_HEARING);
     }
 }
 
@@ -223,6 +281,8 @@ impl Engine {
         };
         let result = match outcome {
             Outcome::Done(_) => "done",
+            Outcome::Waits => "waits",
+            Outcome::NotApplied => "not_applied",
             Outcome::Failed { class, .. } => class.as_str(),
         };
         self.meter.count_as(CALLS, "result", result);

@@ -114,7 +114,7 @@ pub(super) fn refuse(write: &Write) -> Option<Text> {
             ending: Ending::Completed(result),
             ..
         } => Some(result),
-        To::Next(_) | To::Park { .. } | To::Settle { .. } | To::HandBack { .. } => None,
+        To::Next(_) | To::Stay | To::Park { .. } | To::Settle { .. } | To::HandBack { .. } => None,
     };
     let recorded = match write.entry.as_ref().map(|e| &e.attempt) {
         Some(Attempt::Done(result)) => Some(result),
@@ -192,6 +192,7 @@ fn change(to: &To) -> Change<'_> {
             doubt: Some(false),
             ..base
         },
+        To::Stay => base,
         To::Park {
             after,
             attempts,
@@ -242,7 +243,7 @@ impl<'a> Columns<'a> {
         let change = change(&write.to);
         let next = match &write.to {
             To::Next(position) => *position,
-            To::Park { .. } | To::Settle { .. } | To::HandBack { .. } => write.from,
+            To::Stay | To::Park { .. } | To::Settle { .. } | To::HandBack { .. } => write.from,
         };
         self.ids.push(write.id.0);
         self.epochs.push(words::big(write.fence.epoch));
@@ -306,17 +307,18 @@ impl<'a> Entries<'a> {
         self.outcomes.push(attempt.map(words::outcome));
         let (class, doubt, result, error) = match attempt {
             Some(Attempt::Done(result)) => (None, false, Some(result.as_str()), None),
-            Some(Attempt::Refused {
-                class,
-                error,
-                doubt,
-            }) => (Some(class.as_str()), *doubt, None, Some(error.as_str())),
-            Some(Attempt::Paused { class, error }) => (
-                Some(class.as_str()),
-                *class == ring_core::saga::Class::Unknown,
-                None,
-                Some(error.as_str()),
-            ),
+            Some(
+                Attempt::Refused {
+                    class,
+                    error,
+                    doubt,
+                }
+                | Attempt::Paused {
+                    class,
+                    error,
+                    doubt,
+                },
+            ) => (Some(class.as_str()), *doubt, None, Some(error.as_str())),
             Some(Attempt::Skipped) | None => (None, false, None, None),
         };
         self.classes.push(class);

@@ -5,7 +5,7 @@ use std::{error::Error as _, time::Duration};
 
 use ring_core::{
     id::TransactionId,
-    saga::{Entry, Payload, State},
+    saga::{Entry, Payload, Retry, State, Wake},
     store::{Backlog, Claim, Claimed, Incarnation, Look, Missing, Taken},
     token::Range,
 };
@@ -154,15 +154,21 @@ impl Store {
         }
         let ids: Vec<Uuid> = claims.rows.iter().map(|c| c.id.0).collect();
         let asked = self.inner.claim.call("read claimed rows", async |s| {
-            let (inputs, log): (&[&(dyn ToSql + Sync)], _) = (&[&ids], [&ids as _]);
-            futures_util::try_join!(s.rows(sql::INPUTS, inputs), s.rows(sql::LOG, &log))
+            let ids: &[&(dyn ToSql + Sync)] = &[&ids];
+            futures_util::try_join!(
+                s.rows(sql::INPUTS, ids),
+                s.rows(sql::LOG, ids),
+                s.rows(sql::WAKES, ids)
+            )
         });
-        let (inputs, log) = asked.await?;
+        let (inputs, log, wakes) = asked.await?;
         let (mut inputs, mut logs) = (row::inputs(&inputs)?, row::logs(&log)?);
+        let mut wakes = row::wakes(&wakes)?;
         claims.rows.retain_mut(|claimed| {
             let input = inputs.remove(&claimed.id).transpose();
             let log = logs.remove(&claimed.id).transpose();
-            complete(claimed, input, log)
+            let wakes = wakes.remove(&claimed.id).transpose();
+            complete(claimed, input, log, wakes)
                 .inspect_err(|error| unreadable(claimed.id, error))
                 .is_ok()
         });
@@ -266,11 +272,13 @@ impl Store {
 
 fn complete(
     claimed: &mut Claimed,
-    input: Result<Option<Payload>, Error>,
+    input: Result<Option<(Payload, Option<Retry>)>, Error>,
     log: Result<Option<Vec<Entry>>, Error>,
+    wakes: Result<Option<Vec<Wake>>, Error>,
 ) -> Result<(), Error> {
-    claimed.input = known(input?, "a transaction without input")?;
+    (claimed.input, claimed.retry) = known(input?, "a transaction without input")?;
     claimed.log = log?.unwrap_or_default();
+    claimed.wakes = wakes?.unwrap_or_default();
     Ok(())
 }
 

@@ -20,6 +20,7 @@ mod row;
 pub mod sql;
 mod standing;
 mod start;
+mod wake;
 mod words;
 mod writer;
 

@@ -105,6 +105,11 @@ impl Store {
         let Some(renewed) = renewed.first() else {
             return Ok(Renewed::Dead);
         };
+        let woken = running
+            .iter()
+            .map(|row| Ok((TransactionId(get(row, "id")?), row::count(row, "wake_seq")?)));
+        let woken = woken.filter(|row: &Result<_, Error>| !matches!(row, Ok((_, 0))));
+        let woken = woken.collect::<Result<_, Error>>()?;
         let running = running.iter().map(|row| {
             let nonce: Option<Uuid> = get(row, "nonce")?;
             let fence = Fence {
@@ -116,6 +121,7 @@ impl Store {
         Ok(Renewed::Held {
             clock: words::wall(get(renewed, "clock")?),
             running: running.collect::<Result<_, Error>>()?,
+            woken,
         })
     }
 

@@ -2,8 +2,8 @@
 //! whether anybody could continue what stands still.
 
 use ring_core::{
-    id::{SagaName, TransactionId},
-    saga::{Payload, State},
+    id::{SagaName, StepName, TransactionId},
+    saga::{Payload, State, Wake},
 };
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use super::{
     Store,
     error::Error,
     row::{self, get, known},
-    saga_name, sql,
+    saga_name, sql, wake,
 };
 
 /// How a transaction stands.
@@ -78,12 +78,39 @@ impl Store {
         outcomes.collect()
     }
 
-    /// Wakes a transaction: the message is kept under its unique id, and the row is due now if it
-    /// is parked. A repeat of the same id changes nothing.
+    /// Signals a transaction: the value is kept under its unique id for the step of this name,
+    /// whether that is reached already or not, and the row is due now if it is parked. A repeat of
+    /// the same id changes nothing; of several signals the first counts.
     ///
     /// # Errors
     /// [`Error::Unreachable`] when the database is away; asking again with the same id is safe.
-    pub async fn wake(
+    pub async fn signal(
+        &self,
+        signal: Uuid,
+        id: TransactionId,
+        name: &StepName,
+        value: &Payload,
+    ) -> Result<Woke, Error> {
+        let body = wake::signal(name, value)?;
+        self.wake(signal, id, wake::SIGNAL, &body).await
+    }
+
+    /// Asks a transaction to undo itself at its next step's boundary. A repeat of the same id
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// As for [`Store::signal`].
+    pub async fn cancel(
+        &self,
+        cancel: Uuid,
+        id: TransactionId,
+        (actor, reason): (&str, &str),
+    ) -> Result<Woke, Error> {
+        let body = wake::cancel(actor, reason)?;
+        self.wake(cancel, id, wake::CANCEL, &body).await
+    }
+
+    async fn wake(
         &self,
         wake: Uuid,
         id: TransactionId,
@@ -102,6 +129,28 @@ impl Store {
             None if get(&row, "open")? => Woke::Already,
             None => Woke::NotOpen,
         })
+    }
+
+    /// All wake-ups of a transaction, oldest first, and the row's count of them.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when the database is away.
+    pub async fn hear(&self, id: TransactionId) -> Result<(u64, Vec<Wake>), Error> {
+        let asked = self
+            .inner
+            .claim
+            .call("read wake-ups", async |s| s.rows(sql::HEAR, &[&id.0]).await);
+        let rows = asked.await?;
+        let first = known(rows.first(), "a transaction that is not there")?;
+        let seen = row::count(first, "wake_seq")?;
+        let mut wakes = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let kind: Option<&str> = get(row, "kind")?;
+            if let Some(kind) = kind {
+                wakes.push(wake::read(kind, get(row, "body")?)?);
+            }
+        }
+        Ok((seen, wakes))
     }
 
     /// Whether this service's waiting transactions have a living retry node.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ring_core::{
     id::{Nonce, StepName, TransactionId},
-    saga::{Attempt, Class, Direction, Entry, Payload, Position, Text},
+    saga::{Attempt, Class, Direction, Entry, Payload, Position, Retry, Text, Wake},
     store::{Capability, Claimed, Fence, Taken},
 };
 use tokio_postgres::{Row, types::FromSql};
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{
     error::{Error, Reason},
-    words,
+    wake, words,
 };
 
 const READ: &str = "read a stored row";
@@ -74,6 +74,10 @@ pub(super) fn claimed(row: &Row, capability: Capability, taken: Taken) -> Result
         wake_seq: count(row, "wake_seq")?,
         created_at: words::wall(get(row, "created_at")?),
         expires_at: words::wall(get(row, "expires_at")?),
+        opened_at: words::wall(get(row, "opened_at")?),
+        progressed_at: words::wall(get(row, "progressed_at")?),
+        retry: None,
+        wakes: Vec::new(),
         claimed_at: words::wall(get(row, "clock")?),
         taken,
         input: Payload::null(),
@@ -112,14 +116,37 @@ pub(super) fn logs(rows: &[Row]) -> Result<ById<Vec<Entry>>, Error> {
     Ok(logs)
 }
 
-/// The inputs of several transactions.
-pub(super) fn inputs(rows: &[Row]) -> Result<ById<Payload>, Error> {
+/// The inputs of several transactions, and the policies that operators gave them.
+pub(super) fn inputs(rows: &[Row]) -> Result<ById<(Payload, Option<Retry>)>, Error> {
     let mut inputs = ById::new();
     for row in rows {
         let id = TransactionId(get(row, "transaction")?);
-        inputs.insert(id, payload(get(row, "input")?));
+        let both = || {
+            let retry: Option<&str> = get(row, "retry")?;
+            let retry = retry.map(wake::policy).transpose()?;
+            Ok((payload(get(row, "input")?)?, retry))
+        };
+        inputs.insert(id, both());
     }
     Ok(inputs)
+}
+
+/// The wake-ups of several transactions, oldest first.
+pub(super) fn wakes(rows: &[Row]) -> Result<ById<Vec<Wake>>, Error> {
+    let mut wakes = ById::new();
+    for row in rows {
+        let id = TransactionId(get(row, "transaction")?);
+        let all = wakes.entry(id).or_insert_with(|| Ok(Vec::new()));
+        match (
+            all.as_mut(),
+            wake::read(get(row, "kind")?, get(row, "body")?),
+        ) {
+            (Ok(all), Ok(wake)) => all.push(wake),
+            (Ok(_), Err(error)) => *all = Err(error),
+            (Err(_), _) => {}
+        }
+    }
+    Ok(wakes)
 }
 
 /// JSON text as a payload.
@@ -148,6 +175,7 @@ fn attempt(row: &Row) -> Result<Attempt, Error> {
         "paused" => Attempt::Paused {
             class: class()?,
             error: error()?,
+            doubt: get(row, "doubt")?,
         },
         _ => return known(None, "an unknown outcome of a step"),
     })

@@ -27,6 +27,7 @@ statements! {
     COUNTS = "counts";
     DEFINE = "define";
     HAND_BACK = "hand_back";
+    HEAR = "hear";
     INPUTS = "inputs";
     LIST = "list";
     LOG = "log";
@@ -50,6 +51,7 @@ statements! {
     START = "start";
     START_READ = "start_read";
     WAKE = "wake";
+    WAKES = "wakes";
     WRITE = "write";
 }
 

@@ -233,8 +233,12 @@ pub(crate) fn running(start: &Start, fence: Fence) -> Claimed {
         attempts: 0,
         deaths: 0,
         wake_seq: 0,
+        wakes: Vec::new(),
         created_at: Wall(0),
         expires_at: Wall(0),
+        opened_at: Wall(0),
+        progressed_at: Wall(0),
+        retry: None,
         claimed_at: Wall(0),
         taken: ring_core::store::Taken::Started,
         input: start.input.clone(),
@@ -294,6 +298,7 @@ pub(crate) fn park(claimed: &Claimed, after: Duration) -> Write {
             attempt: Attempt::Paused {
                 class: Class::Unknown,
                 error: Text::new("503"),
+                doubt: true,
             },
             ..done(claimed.position.seq)
         }),

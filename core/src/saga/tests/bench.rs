@@ -10,7 +10,7 @@ use crate::{
     machine::Machine,
     saga::{
         Attempt, Call, Class, Direction, Entry, Hold, Input, Order, Outcome, Payload, Plan,
-        PlannedStep, Position, Retry, Stopped, Text, Transaction,
+        PlannedStep, Position, Retry, Stopped, Text, Transaction, Wake,
     },
     store::{Capability, Claimed, Fence, Taken, To, Write, Written},
     time::{Mono, Now, Wall},
@@ -65,7 +65,7 @@ impl Bench {
             match order {
                 Order::Call(call) => self.open = Some(call.clone()),
                 Order::Write(write) => self.sent = Some(write.clone()),
-                Order::Abandon { .. } | Order::Stop(_) => {}
+                Order::Hear | Order::Abandon { .. } | Order::Stop(_) => {}
             }
         }
         out
@@ -102,6 +102,14 @@ impl Bench {
         self.answered(Written::Done { wake_seq: 0 })
     }
 
+    pub(super) fn stored_with(&mut self, wake_seq: u64) -> Vec<Order> {
+        self.answered(Written::Done { wake_seq })
+    }
+
+    pub(super) fn heard(&mut self, wake_seq: u64, wakes: Vec<Wake>) -> Vec<Order> {
+        self.check(Input::Heard { wake_seq, wakes })
+    }
+
     pub(super) fn unreachable(&mut self) -> Vec<Order> {
         let number = self.sent.as_ref().expect("a write").number;
         self.check(Input::Unreachable { number })
@@ -129,8 +137,12 @@ pub(super) fn claim() -> Claimed {
         attempts: 0,
         deaths: 0,
         wake_seq: 0,
+        wakes: vec![],
         created_at: Wall(1_000),
         expires_at: Wall(1_000).plus(HOUR),
+        opened_at: Wall(1_000),
+        progressed_at: Wall(1_000),
+        retry: None,
         claimed_at: Wall(1_000),
         taken: Taken::Due,
         input: Payload::null(),
@@ -247,7 +259,7 @@ pub(super) fn parked(write: &Write) -> (Duration, u32, bool) {
             doubt,
             ..
         } => (*after, *attempts, *doubt),
-        other @ (To::Next(_) | To::Settle { .. } | To::HandBack { .. }) => {
+        other @ (To::Next(_) | To::Stay | To::Settle { .. } | To::HandBack { .. }) => {
             panic!("not parked: {other:?}")
         }
     }
@@ -256,7 +268,7 @@ pub(super) fn parked(write: &Write) -> (Duration, u32, bool) {
 pub(super) fn settled(write: &Write) -> String {
     match &write.to {
         To::Settle { ending, .. } => format!("{:?}", ending.state()),
-        other @ (To::Next(_) | To::Park { .. } | To::HandBack { .. }) => {
+        other @ (To::Next(_) | To::Stay | To::Park { .. } | To::HandBack { .. }) => {
             panic!("not settled: {other:?}")
         }
     }

@@ -113,7 +113,7 @@ fn a_success_ends_the_doubt() {
     assert_eq!(call(&orders).attempt, 3);
     let orders = b.step_done("1");
     assert_eq!(call(&orders).position, forward(1));
-    assert!(!b.tx.log().doubt());
+    assert!(!b.tx.is_in_doubt());
 }
 
 #[test]

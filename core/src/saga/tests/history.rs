@@ -9,7 +9,7 @@ use crate::saga::{
 };
 
 fn replay(entries: &[Entry], open: Position) -> Result<Vec<Status>, Illegal> {
-    Log::replay(entries, open, false).map(|log| log.statuses().to_vec())
+    Log::replay(&plan(steps(3)), entries, open).map(|log| log.statuses().to_vec())
 }
 
 fn acted(seq: u32) -> Entry {
@@ -21,6 +21,7 @@ fn a_replay_goes_on_at_the_step_that_failed() {
     let paused = Attempt::Paused {
         class: Class::Transient,
         error: crate::saga::Text::new("no"),
+        doubt: false,
     };
     let got = replay(&[acted(0), entry(forward(1), paused)], forward(1));
     assert_eq!(got, Ok(vec![Status::Completed(json("1")), Status::Running]));
@@ -102,7 +103,7 @@ fn a_position_beyond_the_plan_is_not_run() {
 #[test]
 fn a_record_belongs_to_the_open_intent() {
     let mut log = Log::new();
-    let got = log.record(forward(1), &Attempt::Skipped);
+    let got = log.record(&plan(steps(3)), forward(1), &Attempt::Skipped);
     assert_eq!(
         got,
         Err(Illegal::Record {

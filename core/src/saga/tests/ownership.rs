@@ -95,7 +95,7 @@ fn a_write_without_an_answer_is_sent_again_as_it_was() {
     assert_eq!(b.unreachable(), []);
     assert_eq!(b.check(Input::Woke), []);
     assert_eq!(write(&b.woke()), first);
-    let orders = b.answered(Written::Already { wake_seq: 3 });
+    let orders = b.answered(Written::Already { wake_seq: 0 });
     assert_eq!(call(&orders).position, forward(1));
 }
 
@@ -134,22 +134,23 @@ fn answers_that_come_twice_or_late_change_nothing() {
 }
 
 #[test]
-fn a_pause_refused_for_a_wake_up_is_due_at_once() {
+fn a_pause_refused_for_a_wake_up_is_decided_with_it() {
     let (mut b, _) = Bench::started(steps(1));
     let first = write(&b.returned(failed(Class::Unknown)));
     assert_eq!(first.wake_seq, 0);
-    let second = write(&b.answered(Written::Woken { wake_seq: 4 }));
-    assert_eq!(parked(&second), (Duration::ZERO, 1, true));
+    assert_eq!(b.answered(Written::Woken { wake_seq: 4 }), [Order::Hear]);
+    let second = write(&b.heard(4, vec![]));
     assert_eq!((second.number, second.wake_seq), (2, 4));
-    assert_eq!(second.entry, first.entry);
-    assert_eq!(b.stored(), stopped(Stopped::Parked));
+    assert_eq!((&second.to, &second.entry), (&first.to, &first.entry));
+    assert_eq!(b.stored_with(4), stopped(Stopped::Parked));
 }
 
 #[test]
 fn an_end_refused_for_a_wake_up_is_decided_with_it() {
     let (mut b, _) = Bench::started(steps(1));
     b.returned(done("1"));
-    let second = write(&b.answered(Written::Woken { wake_seq: 4 }));
+    assert_eq!(b.answered(Written::Woken { wake_seq: 4 }), [Order::Hear]);
+    let second = write(&b.heard(4, vec![]));
     assert_eq!(
         (settled(&second).as_str(), second.wake_seq),
         ("Completed", 4)

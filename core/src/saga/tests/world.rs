@@ -267,7 +267,10 @@ impl World {
                     if fate == Fate::DiesBeforeTheRecord {
                         let unsent = |o: Order| match o {
                             Order::Write(write) => Some(write),
-                            Order::Call(_) | Order::Abandon { .. } | Order::Stop(_) => None,
+                            Order::Call(_)
+                            | Order::Hear
+                            | Order::Abandon { .. }
+                            | Order::Stop(_) => None,
                         };
                         self.zombies.extend(orders.into_iter().filter_map(unsent));
                         return self.died();
@@ -289,6 +292,11 @@ impl World {
                     );
                     return;
                 }
+                Order::Hear => {
+                    let wake_seq = self.row.wake_seq;
+                    let wakes = vec![];
+                    tx.handle(self.now, Input::Heard { wake_seq, wakes }, &mut orders);
+                }
                 Order::Abandon { .. } => panic!("nothing was open"),
             }
         }
@@ -302,10 +310,7 @@ impl World {
     /// Recovery is replay: what the store holds rebuilds what the machine knows.
     fn same_history(&self, tx: &Transaction) {
         if self.row.at == tx.log().at() {
-            let mut stored = Log::replay(&self.row.log, self.row.at, self.row.doubt).unwrap();
-            if tx.log().doubt() {
-                stored.put_in_doubt();
-            }
+            let stored = Log::replay(&self.plan, &self.row.log, self.row.at).unwrap();
             assert_eq!(&stored, tx.log());
         }
     }
@@ -343,7 +348,7 @@ impl World {
         if row.nonce != Some(write.fence.nonce) || row.at != write.from {
             return Written::Lost;
         }
-        let stays = matches!(write.to, To::Next(_) | To::HandBack { .. });
+        let stays = matches!(write.to, To::Next(_) | To::Stay | To::HandBack { .. });
         if !stays && write.wake_seq != wake_seq {
             self.seen.woken += 1;
             return Written::Woken { wake_seq };
@@ -356,6 +361,7 @@ impl World {
         }
         match &write.to {
             To::Next(to) => (row.at, row.attempts, row.doubt) = (*to, 0, false),
+            To::Stay => {}
             To::Park {
                 attempts, doubt, ..
             } => {

@@ -1,15 +1,20 @@
-//! Which call or record follows from where the transaction stands and from what a call gave.
+//! What follows from how the open members stand: a record, the next intent, a pause, the end.
+//!
+//! One function looks at all members after every fact. Outcomes are recorded before anything else
+//! is decided, so that nothing that is known gets lost; what a person or the lifetime wants comes
+//! before new calls.
 
 use alloc::{format, vec::Vec};
 use core::time::Duration;
 
-use super::{Call, Hold, Order, Phase, Transaction};
+use super::{
+    Order, Phase, Transaction,
+    member::{Doing, Member, Then},
+};
 use crate::{
     saga::{
-        Attempt, Class, Direction, Ending, Entry, IdempotencyKey, Outcome, Payload, PlannedStep,
-        Position, Recovery, Text,
-        log::Status,
-        policy::{Failure, Verdict},
+        Attempt, Class, Direction, Ending, Entry, Kind, Payload, Plan, Position, Text, Wake,
+        log::Log,
     },
     store::To,
     time::Now,
@@ -19,254 +24,244 @@ use crate::{
 const UNRUNNABLE_PAUSE: Duration = Duration::from_secs(60);
 
 impl Transaction {
-    /// Goes on from the open intent, which is durable.
-    pub(super) fn go_on(&mut self, now: Now, out: &mut Vec<Order>) {
-        if self.draining {
-            return self.hand_back(out);
-        }
-        if self.expired(now) {
-            return self.expire(out);
-        }
-        if let Some(why) = &self.unrunnable {
-            let why = Text::new(&format!("can't be run here: {why:?}"));
-            return self.park(UNRUNNABLE_PAUSE, why, None, out);
-        }
-        let at = self.position();
-        let Some(step) = self.planned(at.seq) else {
-            return self.settle(Ending::Completed(Payload::null()), None, None, out);
-        };
-        match at.direction {
-            Direction::Forward if self.log.doubt() && step.recovery == Recovery::Irreversible => {
-                let why = "may have been applied, and must not be repeated: ask a person";
-                self.terminate(now, &step, Class::Unknown, Text::new(why), out);
+    /// Orders what follows. Each turn of the loop gives a member an outcome or is the last.
+    pub(super) fn decide(&mut self, now: Now, out: &mut Vec<Order>) {
+        loop {
+            if self.told > self.heard {
+                self.phase = Phase::Hearing;
+                return out.push(Order::Hear);
             }
-            Direction::Forward => self.call(now, step, out),
-            Direction::Compensating => match (step.compensate, step.recovery) {
-                (Some(_), _) => self.call(now, step, out),
-                (None, Recovery::Irreversible) => {
-                    let why = "can't be undone: ask a person";
-                    self.terminate(now, &step, Class::Persistent, Text::new(why), out);
-                }
-                (None, Recovery::Hybrid | Recovery::ForwardOnly | Recovery::BackwardFirst) => {
-                    self.downwards(now, &step, Attempt::Skipped, 0, out);
-                }
-            },
+            if let Some(ended) = self.members.iter().position(is_ended) {
+                return self.record(now, ended, out);
+            }
+            let recorded = self.members.iter().all(|m| m.then().is_some());
+            if recorded && self.unrunnable.is_none() {
+                return self.conclude(None, out);
+            }
+            if self.draining || self.releasing {
+                return self.leave(now, out);
+            }
+            if let Some(why) = self.over(now) {
+                return self.expire(why, out);
+            }
+            if let Some(why) = &self.unrunnable {
+                let why = Text::new(&format!("can't be run here: {why:?}"));
+                let (attempts, doubt) = self.row();
+                return self.pause(UNRUNNABLE_PAUSE, (attempts, doubt), why, None, None, out);
+            }
+            if self.is_stopping() {
+                return self.come_to_rest(now, out);
+            }
+            if self.give_up() || self.start_ready(now, out) {
+                continue;
+            }
+            let busy = |m: &Member| m.is_calling() || matches!(m.doing, Doing::Resting(_));
+            if !self.members.iter().any(busy) {
+                self.park(now, out);
+            }
+            return;
         }
     }
 
-    /// What a call gave.
-    pub(super) fn returned(&mut self, now: Now, outcome: Outcome, out: &mut Vec<Order>) {
-        let Some(step) = self.planned(self.position().seq) else {
+    /// Whether some member sent the transaction to a person.
+    fn is_stopping(&self) -> bool {
+        self.members.iter().any(|m| m.then() == Some(Then::Stop))
+    }
+
+    /// Whether actions that failed are not tried again: another one of the group failed for good,
+    /// or somebody cancelled.
+    pub(super) fn is_giving_up(&self) -> bool {
+        let back = |m: &Member| m.then() == Some(Then::Back);
+        self.position().direction == Direction::Forward
+            && (self.cancelled().is_some() || self.members.iter().any(back))
+    }
+
+    /// Who cancelled it and why.
+    pub(super) fn cancelled(&self) -> Option<Text> {
+        self.wakes.iter().find_map(|wake| match wake {
+            Wake::Cancel { why } => Some(why.clone()),
+            Wake::Signal { .. } | Wake::Child { .. } => None,
+        })
+    }
+
+    /// Gives every member that is not being called its outcome, when the group is given up.
+    fn give_up(&mut self) -> bool {
+        if !self.is_giving_up() {
+            return false;
+        }
+        let (cancelled, plan) = (self.cancelled(), self.plan.clone());
+        let mut changed = false;
+        for member in &mut self.members {
+            if member.is_calling() || member.then().is_some() {
+                continue;
+            }
+            // A transaction of its own may have been started by an earlier claim.
+            let step = plan.as_ref().and_then(|p| p.step(member.seq));
+            member.doubt |= step.is_some_and(|s| s.kind == Kind::Saga);
+            let doubt = member.doubt;
+            let attempt = match (&member.doing, &cancelled) {
+                (_, Some(why)) => refused(Class::Business, why.clone(), doubt),
+                (Doing::Paused { class, error, .. }, None) => refused(*class, error.clone(), doubt),
+                _ if !member.was_called() => Attempt::Skipped,
+                _ => {
+                    let class = if doubt {
+                        Class::Unknown
+                    } else {
+                        Class::Transient
+                    };
+                    refused(
+                        class,
+                        Text::new("given up: another step of its group failed"),
+                        doubt,
+                    )
+                }
+            };
+            member.doing = Doing::Ended(attempt, Then::Back);
+            changed = true;
+        }
+        changed
+    }
+
+    /// The record of a member's outcome; the last one is also the next intent, or the end.
+    fn record(&mut self, now: Now, ended: usize, out: &mut Vec<Order>) {
+        let others = self.members.iter().enumerate().filter(|(i, _)| *i != ended);
+        let last = others
+            .map(|(_, m)| m)
+            .all(|m| matches!(m.doing, Doing::Recorded(_)));
+        let member = &self.members[ended];
+        let Doing::Ended(attempt, _) = &member.doing else {
             return;
         };
-        match (outcome, self.position().direction) {
-            (Outcome::Done(result), Direction::Forward) => self.upwards(now, &step, result, out),
-            (Outcome::Done(result), Direction::Compensating) => {
-                let calls = self.attempts.saturating_add(1);
-                self.downwards(now, &step, Attempt::Done(result), calls, out);
-            }
-            (
-                Outcome::Failed {
-                    class,
-                    error,
-                    retry_after,
-                },
-                Direction::Forward | Direction::Compensating,
-            ) => self.failed(now, &step, (class, error), retry_after, out),
-        }
-    }
-
-    /// A call was not made.
-    pub(super) fn held(&mut self, by: Hold, out: &mut Vec<Order>) {
-        match by {
-            Hold::Lease => self.hand_back(out),
-            Hold::Target { target, after } => {
-                let why = Text::new(&format!("waits for {target}"));
-                self.park(after, why, Some(target), out);
-            }
-        }
-    }
-
-    fn failed(
-        &mut self,
-        now: Now,
-        step: &PlannedStep,
-        (class, error): (Class, Text),
-        retry_after: Option<Duration>,
-        out: &mut Vec<Order>,
-    ) {
-        self.attempts = self.attempts.saturating_add(1);
-        if class == Class::Unknown {
-            self.log.put_in_doubt();
-        }
-        let failure = Failure {
-            direction: self.position().direction,
-            class,
-            attempts: self.attempts,
-            inline: self.inline,
-            retry_after,
-            seed: self.seed(),
+        let Some(entry) = self.entry(now, member, attempt.clone()) else {
+            return;
         };
-        match failure.verdict(step) {
-            Verdict::Inline(pause) if !self.draining => {
-                self.inline += 1;
-                self.phase = Phase::Resting(now.mono.plus(pause));
-            }
-            Verdict::Inline(pause) | Verdict::Park(pause) => {
-                let paused = Attempt::Paused {
-                    class,
-                    error: error.clone(),
-                };
-                let entry = self.entry(now, step, paused, self.attempts);
-                self.park_with(pause, error, None, Some(entry), out);
-            }
-            Verdict::Backward => self.backward(now, step, class, error, out),
-            Verdict::Terminate => self.terminate(now, step, class, error, out),
-        }
-    }
-
-    /// An action is done: its record is the intent of the next one, or the end.
-    fn upwards(&mut self, now: Now, step: &PlannedStep, result: Payload, out: &mut Vec<Order>) {
-        let calls = self.attempts.saturating_add(1);
-        let entry = self.entry(now, step, Attempt::Done(result.clone()), calls);
-        let next = self.position().seq.saturating_add(1);
-        if self.planned(next).is_some() {
-            let to = Position {
-                direction: Direction::Forward,
-                seq: next,
-            };
-            self.write(To::Next(to), Some(entry), out);
+        if last {
+            self.conclude(Some(entry), out);
         } else {
-            self.settle(Ending::Completed(result), None, Some(entry), out);
+            self.write(To::Stay, Some(entry), out);
         }
     }
 
-    /// A compensation is done or passed: the one below comes, or the end.
-    fn downwards(
-        &mut self,
-        now: Now,
-        step: &PlannedStep,
-        attempt: Attempt,
-        calls: u32,
-        out: &mut Vec<Order>,
-    ) {
-        let entry = self.entry(now, step, attempt, calls);
-        self.below(self.position().seq, entry, None, out);
-    }
-
-    /// The action failed for good: compensation starts at it when it is in doubt, else below it.
-    pub(super) fn backward(
-        &mut self,
-        now: Now,
-        step: &PlannedStep,
-        class: Class,
-        error: Text,
-        out: &mut Vec<Order>,
-    ) {
-        let doubt = self.log.doubt();
-        let why = error.clone();
-        let refused = Attempt::Refused {
-            class,
-            error,
-            doubt,
+    /// Every member has an outcome: up, down, or the end.
+    fn conclude(&mut self, entry: Option<Entry>, out: &mut Vec<Order>) {
+        let Some(plan) = self.plan.clone() else {
+            return;
         };
-        let entry = self.entry(now, step, refused, self.attempts);
-        let above = self.position().seq.saturating_add(u32::from(doubt));
-        self.below(above, entry, Some(why), out);
-    }
-
-    fn below(&mut self, above: u32, entry: Entry, why: Option<Text>, out: &mut Vec<Order>) {
-        match above.checked_sub(1) {
-            Some(seq) => {
-                let direction = Direction::Compensating;
-                self.write(To::Next(Position { direction, seq }), Some(entry), out);
+        // What the log will say once this is stored; the log itself waits for the answer.
+        let mut log = self.log.clone();
+        if let Some(entry) = &entry
+            && let Err(illegal) = log.record(&plan, entry.position, &entry.attempt)
+        {
+            return self.inconsistent(&illegal, out);
+        }
+        let at = self.position();
+        let any = |then| self.members.iter().any(|m| m.then() == Some(then));
+        if any(Then::Stop) {
+            return self.settle(Ending::Terminated, self.why(entry.as_ref()), entry, out);
+        }
+        let back = self.is_giving_up();
+        let next = match at.direction {
+            Direction::Forward if back => {
+                let above = plan.group(at.seq).end;
+                log.below(&plan, above)
+                    .map(|seq| (Direction::Compensating, seq))
             }
-            None => self.settle(Ending::Compensated, why, Some(entry), out),
+            Direction::Forward => log.above(&plan).map(|seq| (Direction::Forward, seq)),
+            Direction::Compensating => log
+                .below(&plan, at.seq)
+                .map(|seq| (Direction::Compensating, seq)),
+        };
+        match next {
+            Some((direction, seq)) => {
+                self.write(To::Next(Position { direction, seq }), entry, out);
+            }
+            None if at.direction == Direction::Forward && !back => {
+                self.settle(Ending::Completed(result(&plan, &log)), None, entry, out);
+            }
+            None => {
+                let forward = entry
+                    .as_ref()
+                    .filter(|e| e.position.direction == Direction::Forward);
+                let why = self.cancelled().or_else(|| self.why(forward));
+                self.settle(Ending::Compensated, why, entry, out);
+            }
         }
     }
 
-    pub(super) fn terminate(
-        &mut self,
-        now: Now,
-        step: &PlannedStep,
-        class: Class,
-        error: Text,
-        out: &mut Vec<Order>,
-    ) {
-        let why = error.clone();
-        let refused = Attempt::Refused {
-            class,
-            error,
-            doubt: self.log.doubt(),
-        };
-        let entry = self.entry(now, step, refused, self.attempts);
-        self.settle(Ending::Terminated, Some(why), Some(entry), out);
+    /// Why nothing more may be started, once a limit is over.
+    fn over(&self, now: Now) -> Option<Text> {
+        let clock = self.database_now(now);
+        if clock >= self.expires_at {
+            return Some(Text::new("its lifetime is over"));
+        }
+        let limit = self.idle_limit()?;
+        let idle = clock.since(self.progressed_at) >= limit;
+        idle.then(|| Text::new(&format!("no progress for {limit:?}")))
     }
 
-    /// The lifetime is over. A doubt that the row does not know yet is stored first: the pause is
-    /// due at once, and whoever claims it then disables it.
-    fn expire(&mut self, out: &mut Vec<Order>) {
-        let why = Text::new("its lifetime is over");
-        if self.log.doubt() != self.row_doubt {
-            self.park(Duration::ZERO, why, None, out);
-        } else {
-            self.settle(Ending::Disabled, Some(why), None, out);
+    /// The limit of time without progress; none while it waits for people, timers or others.
+    pub(super) fn idle_limit(&self) -> Option<Duration> {
+        let plan = self.plan.as_ref()?;
+        let limit = plan.idle_limit()?;
+        let waits = |m: &Member| {
+            let kind = plan.step(m.seq).map(|s| &s.kind);
+            matches!(
+                kind,
+                Some(Kind::Timer(_) | Kind::Signal { .. } | Kind::Saga)
+            )
+        };
+        (!self.members.iter().any(waits)).then_some(limit)
+    }
+
+    /// The error of an outcome, for people.
+    fn why(&self, entry: Option<&Entry>) -> Option<Text> {
+        match entry.map(|e| &e.attempt) {
+            Some(Attempt::Refused { error, .. }) => Some(error.clone()),
+            Some(Attempt::Done(_) | Attempt::Skipped | Attempt::Paused { .. }) | None => None,
         }
     }
 
-    fn call(&mut self, now: Now, step: PlannedStep, out: &mut Vec<Order>) {
-        let position = self.position();
-        self.calls = self.calls.saturating_add(1);
-        self.first_call.get_or_insert(now.wall);
-        self.phase = Phase::Calling(self.calls);
-        let result_of_action = match position.direction {
-            Direction::Forward => None,
-            Direction::Compensating => self.log.result(position.seq).cloned(),
-        };
-        out.push(Order::Call(Call {
-            call: self.calls,
-            position,
-            attempt: self.attempts.saturating_add(1),
-            key: IdempotencyKey::new(self.id, position.direction, &step.name),
-            result_of_action,
-            results: self.results(),
-            time_limit: step.time_limit,
+    pub(super) fn entry(&self, now: Now, member: &Member, attempt: Attempt) -> Option<Entry> {
+        let step = self.planned(member.seq)?;
+        Some(Entry {
+            position: Position {
+                seq: member.seq,
+                ..self.position()
+            },
             step: step.name,
-        }));
-    }
-
-    fn results(&self) -> Vec<(crate::id::StepName, Payload)> {
-        let Some(plan) = &self.plan else {
-            return Vec::new();
-        };
-        let of = |(step, status): (&PlannedStep, &Status)| match status {
-            Status::Completed(result) => Some((step.name.clone(), result.clone())),
-            Status::Pending
-            | Status::Running
-            | Status::Failed { .. }
-            | Status::Compensating { .. }
-            | Status::Compensated
-            | Status::Skipped => None,
-        };
-        plan.steps()
-            .iter()
-            .zip(self.log.statuses())
-            .filter_map(of)
-            .collect()
-    }
-
-    fn planned(&self, seq: u32) -> Option<PlannedStep> {
-        self.plan.as_ref()?.step(seq).cloned()
-    }
-
-    fn entry(&self, now: Now, step: &PlannedStep, attempt: Attempt, attempts: u32) -> Entry {
-        Entry {
-            position: self.position(),
-            step: step.name.clone(),
             attempt,
-            attempts,
-            started_at: self.first_call.unwrap_or(now.wall),
+            attempts: member.attempts,
+            started_at: member.first_call.unwrap_or(now.wall),
             ended_at: now.wall,
-        }
+        })
     }
+}
+
+fn is_ended(member: &Member) -> bool {
+    matches!(member.doing, Doing::Ended(..))
+}
+
+fn refused(class: Class, error: Text, doubt: bool) -> Attempt {
+    Attempt::Refused {
+        class,
+        error,
+        doubt,
+    }
+}
+
+/// The saga's result: what the last step gave that gives something.
+fn result(plan: &Plan, log: &Log) -> Payload {
+    let gives = |seq: &u32| {
+        plan.step(*seq).is_some_and(|step| match step.kind {
+            Kind::Action | Kind::Saga | Kind::Signal { .. } => true,
+            Kind::Decide | Kind::Timer(_) => false,
+        })
+    };
+    let all = u32::try_from(log.statuses().len()).unwrap_or(u32::MAX);
+    let done = |seq: u32| log.result(seq).cloned();
+    (0..all)
+        .rev()
+        .filter(gives)
+        .find_map(done)
+        .unwrap_or_else(Payload::null)
 }

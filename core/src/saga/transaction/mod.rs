@@ -1,9 +1,12 @@
 //! The machine of one transaction under one claim: forward, compensating, parked or settled.
 //!
-//! It decides which call or write comes next. It refuses to know clocks, sockets, users' code and
-//! SQL. One order is outstanding at any time: a call or a write. The record of a step is also the
-//! intent of the next one; a call is ordered only after its intent is durable: with the claim, or
-//! with the answer to the write.
+//! It decides which calls and which write come next. It refuses to know clocks, sockets, users'
+//! code and SQL. What is open are the *members* of the open group: one for a step by itself. At
+//! most one write is outstanding; the record of a step is also the intent of the next one; a call
+//! is ordered only after its intent is durable: with the claim, or with the answer to the write.
+//!
+//! Everything that happens changes a member; then [`decide`] looks at all of them and orders what
+//! follows. So an answer, a wake-up and a replay take the same way.
 //!
 //! *A transactional step* (run inside the store's own database transaction) needs its record
 //! before the commit: clone the machine, hand the clone the outcome, put the write that it orders
@@ -11,16 +14,21 @@
 //! with the same time and answer the same write with `Done`.
 
 mod decide;
+mod member;
+mod outcome;
 mod port;
+mod rest;
+mod start;
 mod write;
 
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
-pub use port::{Call, Hold, Input, Order, Stopped, Unrunnable};
+use self::member::{Doing, Member, Then};
+pub use port::{Asked, Call, Hold, Input, Order, Stopped, Unrunnable};
 
 use super::{
-    Class, Direction, Outcome, Payload, Plan, Position, Text,
-    log::{self, Log},
+    Attempt, Direction, Payload, Plan, PlannedStep, Position, Retry, Text, Wake as Woken,
+    log::{self, Log, Status},
 };
 use crate::{
     chance,
@@ -39,24 +47,27 @@ pub struct Transaction {
     fence: Fence,
     input: Payload,
     log: Log,
-    /// By the database's clock.
+    members: Vec<Member>,
+    /// An operator's policy instead of the definition's.
+    retry: Option<Retry>,
+    /// By the database's clock, like all four.
     claimed_at: Wall,
-    /// By the database's clock.
     expires_at: Wall,
+    opened_at: Wall,
+    progressed_at: Wall,
     /// When the claim came in.
     received: Mono,
-    wake_seq: u64,
-    /// Failed calls of the open intent, earlier claims included.
-    attempts: u32,
-    /// Inline retries of the open intent in this claim.
-    inline: u32,
+    /// Wake-ups that are in `wakes`, and those that somebody saw.
+    heard: u64,
+    told: u64,
+    wakes: Vec<Woken>,
     /// Whether the *row* says that the open intent is in doubt.
     row_doubt: bool,
-    /// When this claim first called the open intent.
-    first_call: Option<Wall>,
     calls: u32,
     writes: u32,
     draining: bool,
+    /// The lease is too short for a call: hand back as soon as none is open.
+    releasing: bool,
     phase: Phase,
 }
 
@@ -64,10 +75,8 @@ pub struct Transaction {
 enum Phase {
     /// The claim is not told yet.
     Fresh,
-    /// A call is ordered and has not returned.
-    Calling(u32),
-    /// Between two inline retries.
-    Resting(Mono),
+    /// Calls, rests and waits are as the members say.
+    Open,
     /// A write is ordered and not answered.
     Writing {
         write: Box<Write>,
@@ -76,6 +85,8 @@ enum Phase {
         /// When it is sent again.
         resend: Option<Mono>,
     },
+    /// The wake-ups are being read.
+    Hearing,
     /// Nothing more comes.
     Stopped,
 }
@@ -85,11 +96,15 @@ impl Transaction {
     /// if there is one; it is compared with the digest and the history.
     #[must_use]
     pub fn new(plan: Option<Arc<Plan>>, claimed: Claimed) -> Self {
-        let doubt = claimed.doubt || claimed.taken == Taken::Orphaned;
-        let (log, unrunnable) = match replay(plan.as_deref(), &claimed, doubt) {
+        let (log, unrunnable) = match replay(plan.as_deref(), &claimed) {
             Ok(log) => (log, None),
-            Err(why) => (Log::standing(claimed.position, doubt), Some(why)),
+            Err(why) => (Log::standing(claimed.position), Some(why)),
         };
+        let members = members(
+            plan.as_deref().filter(|_| unrunnable.is_none()),
+            &log,
+            &claimed,
+        );
         Self {
             plan,
             unrunnable,
@@ -97,17 +112,21 @@ impl Transaction {
             fence: claimed.fence,
             input: claimed.input,
             log,
+            members,
+            retry: claimed.retry,
             claimed_at: claimed.claimed_at,
             expires_at: claimed.expires_at,
+            opened_at: claimed.opened_at,
+            progressed_at: claimed.progressed_at,
             received: Mono::default(),
-            wake_seq: claimed.wake_seq,
-            attempts: claimed.attempts,
-            inline: 0,
+            heard: claimed.wake_seq,
+            told: claimed.wake_seq,
+            wakes: claimed.wakes,
             row_doubt: claimed.doubt,
-            first_call: None,
             calls: 0,
             writes: 0,
             draining: false,
+            releasing: false,
             phase: Phase::Fresh,
         }
     }
@@ -127,8 +146,12 @@ impl Transaction {
             attempts: 0,
             deaths: 0,
             wake_seq: 0,
+            wakes: Vec::new(),
             created_at: now.wall,
             expires_at: now.wall.plus(start.lifetime),
+            opened_at: now.wall,
+            progressed_at: now.wall,
+            retry: None,
             claimed_at: now.wall,
             taken: Taken::Started,
             input: start.input.clone(),
@@ -161,30 +184,44 @@ impl Transaction {
         &self.log
     }
 
+    /// Whether something that is open may have been applied.
+    #[must_use]
+    pub fn is_in_doubt(&self) -> bool {
+        self.members.iter().any(|m| m.doubt && m.then().is_none())
+    }
+
     /// Whether a call is ordered and has not returned: what a drain waits for.
     #[must_use]
     pub fn is_calling(&self) -> bool {
-        matches!(self.phase, Phase::Calling(_))
+        self.members.iter().any(Member::is_calling)
     }
 
     fn position(&self) -> Position {
         self.log.at()
     }
 
-    /// Whether its lifetime is over, by the database's clock as known here.
-    fn expired(&self, now: Now) -> bool {
-        self.claimed_at.plus(now.mono.since(self.received)) >= self.expires_at
+    fn planned(&self, seq: u32) -> Option<PlannedStep> {
+        self.plan.as_ref()?.step(seq).cloned()
+    }
+
+    /// The database's clock, as known here.
+    fn database_now(&self, now: Now) -> Wall {
+        self.claimed_at.plus(now.mono.since(self.received))
     }
 
     /// For the jitter: differs between transactions, intents and directions.
-    fn seed(&self) -> u64 {
+    fn seed(&self, seq: u32) -> u64 {
         let (high, low) = self.id.0.as_u64_pair();
-        let at = self.position();
-        let turn = match at.direction {
+        let turn = match self.position().direction {
             Direction::Forward => 0,
             Direction::Compensating => 1,
         };
-        chance::mixed(high ^ low, u64::from(at.seq) * 2 + turn)
+        chance::mixed(high ^ low, u64::from(seq) * 2 + turn)
+    }
+
+    fn stop(&mut self, why: Stopped, out: &mut Vec<Order>) {
+        self.phase = Phase::Stopped;
+        out.push(Order::Stop(why));
     }
 }
 
@@ -197,30 +234,22 @@ impl Machine for Transaction {
             Input::Claimed => {
                 if self.phase == Phase::Fresh {
                     self.received = now.mono;
-                    self.go_on(now, out);
+                    self.phase = Phase::Open;
                 }
             }
-            Input::Returned { call, outcome } => {
-                if self.phase == Phase::Calling(call) {
-                    self.returned(now, outcome, out);
-                }
-            }
-            Input::Held { call, by } => {
-                if self.phase == Phase::Calling(call) {
-                    self.held(by, out);
-                }
-            }
+            Input::Returned { call, outcome } => self.returned(now, call, outcome),
+            Input::Held { call, by } => self.held(call, by),
             Input::Written { number, answer } => self.written(now, number, answer, out),
             Input::Unreachable { number } => self.unreachable(now, number),
+            Input::Heard { wake_seq, wakes } => self.listened(wake_seq, wakes),
+            Input::Woken { wake_seq } => self.told = self.told.max(wake_seq),
             Input::CallsEnded => self.calls_ended(now, out),
             Input::Died => self.died(out),
-            Input::Drained => {
-                self.draining = true;
-                if matches!(self.phase, Phase::Resting(_)) {
-                    self.go_on(now, out);
-                }
-            }
+            Input::Drained => self.draining = true,
             Input::Woke => self.woke(now, out),
+        }
+        if self.phase == Phase::Open {
+            self.decide(now, out);
         }
         debug_assert!(self.sound(), "{self:?}");
     }
@@ -228,13 +257,30 @@ impl Machine for Transaction {
     fn wake_at(&self) -> Wake {
         let mut wake = Wake::NEVER;
         match &self.phase {
-            Phase::Resting(until) => wake.at_mono(*until, "inline retry"),
             Phase::Writing {
                 resend: Some(at), ..
             } => wake.at_mono(*at, "send a write again"),
+            Phase::Open => {
+                for member in &self.members {
+                    match &member.doing {
+                        Doing::Resting(until) => wake.at_mono(*until, "inline retry"),
+                        Doing::Waiting(Some(until)) => {
+                            let left = until.since(self.claimed_at);
+                            wake.at_mono(self.received.plus(left), "a wait's end");
+                        }
+                        Doing::Ready
+                        | Doing::Calling(_)
+                        | Doing::Waiting(None)
+                        | Doing::Held { .. }
+                        | Doing::Paused { .. }
+                        | Doing::Ended(..)
+                        | Doing::Recorded(_) => {}
+                    }
+                }
+            }
             Phase::Fresh
-            | Phase::Calling(_)
             | Phase::Writing { resend: None, .. }
+            | Phase::Hearing
             | Phase::Stopped => {}
         }
         wake
@@ -242,64 +288,110 @@ impl Machine for Transaction {
 }
 
 impl Transaction {
-    fn calls_ended(&mut self, now: Now, out: &mut Vec<Order>) {
-        let Phase::Calling(call) = self.phase else {
+    fn listened(&mut self, wake_seq: u64, wakes: Vec<Woken>) {
+        if self.phase != Phase::Hearing {
             return;
-        };
-        out.push(Order::Abandon { call });
-        self.log.put_in_doubt();
-        if self.draining {
-            return self.hand_back(out);
         }
-        let outcome = Outcome::Failed {
-            class: Class::Unknown,
-            error: Text::new("the lease ended while the call was open"),
-            retry_after: None,
-        };
-        self.returned(now, outcome, out);
+        self.heard = wake_seq.max(self.heard);
+        self.told = self.told.max(self.heard);
+        self.wakes = wakes;
+        self.phase = Phase::Open;
+        // What waited looks again whether it still has to.
+        for member in &mut self.members {
+            if matches!(member.doing, Doing::Waiting(_)) {
+                member.doing = Doing::Ready;
+            }
+        }
     }
 
     fn died(&mut self, out: &mut Vec<Order>) {
-        match self.phase {
-            Phase::Stopped => return,
-            Phase::Calling(call) => out.push(Order::Abandon { call }),
-            Phase::Fresh | Phase::Resting(_) | Phase::Writing { .. } => {}
+        if self.phase == Phase::Stopped {
+            return;
+        }
+        for member in &self.members {
+            if let Doing::Calling(call) = member.doing {
+                out.push(Order::Abandon { call });
+            }
         }
         self.stop(Stopped::Lost, out);
     }
 
     fn woke(&mut self, now: Now, out: &mut Vec<Order>) {
-        match &mut self.phase {
-            Phase::Resting(until) if *until <= now.mono => self.go_on(now, out),
-            Phase::Writing { write, resend, .. } if resend.is_some_and(|at| at <= now.mono) => {
-                *resend = None;
-                out.push(Order::Write((**write).clone()));
+        let clock = self.database_now(now);
+        for member in &mut self.members {
+            let over = match &member.doing {
+                Doing::Resting(until) => *until <= now.mono,
+                Doing::Waiting(Some(until)) => *until <= clock,
+                Doing::Ready
+                | Doing::Calling(_)
+                | Doing::Waiting(None)
+                | Doing::Held { .. }
+                | Doing::Paused { .. }
+                | Doing::Ended(..)
+                | Doing::Recorded(_) => false,
+            };
+            if over {
+                member.doing = Doing::Ready;
             }
-            Phase::Fresh
-            | Phase::Calling(_)
-            | Phase::Resting(_)
-            | Phase::Writing { .. }
-            | Phase::Stopped => {}
         }
-    }
-
-    fn stop(&mut self, why: Stopped, out: &mut Vec<Order>) {
-        self.phase = Phase::Stopped;
-        out.push(Order::Stop(why));
+        if let Phase::Writing { write, resend, .. } = &mut self.phase
+            && resend.is_some_and(|at| at <= now.mono)
+        {
+            *resend = None;
+            out.push(Order::Write((**write).clone()));
+        }
     }
 
     /// What holds after every input.
     fn sound(&self) -> bool {
-        match &self.phase {
-            Phase::Writing { write, .. } => write.from == self.position(),
-            Phase::Calling(call) => self.unrunnable.is_none() && *call == self.calls,
-            Phase::Fresh | Phase::Resting(_) | Phase::Stopped => true,
-        }
+        let calls = self.unrunnable.is_none() || !self.is_calling();
+        calls
+            && match &self.phase {
+                Phase::Writing { write, .. } => write.from == self.position(),
+                Phase::Fresh | Phase::Open | Phase::Hearing | Phase::Stopped => true,
+            }
     }
 }
 
+/// What is open after a claim. Alone, attempts and doubt are the row's; in a group each member's
+/// attempts and doubt stand with its pause, and the row's doubt is everybody's.
+fn members(plan: Option<&Plan>, log: &Log, claimed: &Claimed) -> Vec<Member> {
+    let at = log.at();
+    let doubt = claimed.doubt || claimed.taken == Taken::Orphaned;
+    let Some(plan) = plan else {
+        return Vec::from([Member::new(at.seq, claimed.attempts, doubt)]);
+    };
+    let alone = at.direction == Direction::Compensating || plan.group(at.seq).len() == 1;
+    let open = log.open(plan).map(|seq| {
+        let here = Position { seq, ..at };
+        let last = claimed.log.iter().find(|e| e.position == here);
+        let said = match last.map(|e| &e.attempt) {
+            Some(Attempt::Refused { doubt, .. } | Attempt::Paused { doubt, .. }) => *doubt,
+            Some(Attempt::Done(_) | Attempt::Skipped) | None => false,
+        };
+        let attempts = match last {
+            _ if alone => claimed.attempts,
+            Some(entry) => entry.attempts,
+            None => 0,
+        };
+        let mut member = Member::new(seq, attempts, doubt || said);
+        member.doing = match (at.direction, log.status(seq)) {
+            (Direction::Forward, Status::Completed(_)) => Doing::Recorded(Then::On),
+            (Direction::Forward, Status::Failed { .. } | Status::Skipped) => {
+                Doing::Recorded(Then::Back)
+            }
+            (Direction::Compensating, Status::Compensated | Status::Skipped) => {
+                Doing::Recorded(Then::On)
+            }
+            _ => Doing::Ready,
+        };
+        member
+    });
+    open.collect()
+}
+
 /// Rebuilds the history, or says why it can't be run by this definition (G12).
-fn replay(plan: Option<&Plan>, claimed: &Claimed, doubt: bool) -> Result<Log, Unrunnable> {
+fn replay(plan: Option<&Plan>, claimed: &Claimed) -> Result<Log, Unrunnable> {
     let wanted = Capability {
         saga: claimed.saga.clone(),
         version: claimed.version,
@@ -320,8 +412,6 @@ fn replay(plan: Option<&Plan>, claimed: &Claimed, doubt: bool) -> Result<Log, Un
         );
         return Err(Unrunnable::Mismatch(Text::new(&text)));
     }
-    log::named(&claimed.log, plan)
-        .and_then(|()| Log::replay(&claimed.log, claimed.position, doubt))
-        .and_then(|log| log::within(&log, plan).map(|()| log))
+    Log::replay(plan, &claimed.log, claimed.position)
         .map_err(|why| Unrunnable::Mismatch(Text::new(&alloc::format!("{why}"))))
 }

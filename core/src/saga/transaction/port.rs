@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::{
     id::StepName,
-    saga::{IdempotencyKey, Outcome, Payload, Position, State, Text},
+    saga::{IdempotencyKey, Outcome, Payload, Position, State, Text, Wake},
     store::{Capability, Write, Written},
 };
 
@@ -41,7 +41,19 @@ pub enum Input {
         /// From the order.
         number: u32,
     },
-    /// The local lease (or the grace period) is over: the call that is open is unknown.
+    /// All wake-ups of the row, oldest first.
+    Heard {
+        /// The row's count when they were read.
+        wake_seq: u64,
+        /// What they were.
+        wakes: Vec<Wake>,
+    },
+    /// Somebody saw that the row has more wake-ups than it had.
+    Woken {
+        /// How many.
+        wake_seq: u64,
+    },
+    /// The local lease (or the grace period) is over: calls that are open are unknown.
     CallsEnded,
     /// The own process was declared dead: the row is somebody else's.
     Died,
@@ -74,6 +86,8 @@ pub enum Order {
     /// durable. Start it only while a third of the local lease is left; wait for that up to the
     /// lease's end.
     Call(Call),
+    /// Read the row's wake-ups; answer with [`Input::Heard`], however long it takes.
+    Hear,
     /// Drop this call: nobody listens to it any more.
     Abandon {
         /// From the order.
@@ -92,6 +106,8 @@ pub struct Call {
     pub position: Position,
     /// Of which step.
     pub step: StepName,
+    /// The action or compensation itself, or its probe.
+    pub asked: Asked,
     /// Which attempt of this intent it is, from 1 (for people and headers).
     pub attempt: u32,
     /// Sent with the call; the same for every attempt.
@@ -103,6 +119,16 @@ pub struct Call {
     pub results: Vec<(StepName, Payload)>,
     /// Afterwards the outcome is unknown: drop the call and say so.
     pub time_limit: Duration,
+}
+
+/// What a call is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Do it, or undo it.
+    Act,
+    /// Say whether the action was applied ([`Outcome::Done`] with its result, or
+    /// [`Outcome::NotApplied`]); change nothing.
+    Probe,
 }
 
 /// Why nothing more comes.

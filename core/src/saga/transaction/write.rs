@@ -4,10 +4,13 @@
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::time::Duration;
 
-use super::{Order, Phase, Stopped, Transaction};
+use super::{
+    Order, Phase, Stopped, Transaction,
+    member::{Doing, Member, Then},
+};
 use crate::{
     chance,
-    saga::{Attempt, Class, Direction, Ending, Entry, Payload, Recovery, Text},
+    saga::{Attempt, Class, Direction, Ending, Entry, Payload, Text, log::Illegal},
     store::{To, Write, Written},
     time::Now,
 };
@@ -25,7 +28,7 @@ impl Transaction {
             fence: self.fence,
             number: self.writes,
             from: self.position(),
-            wake_seq: self.wake_seq,
+            wake_seq: self.heard,
             to,
             entry,
         };
@@ -47,19 +50,10 @@ impl Transaction {
         self.write(To::Settle { ending, why }, entry, out);
     }
 
-    pub(super) fn park(
+    pub(super) fn pause(
         &mut self,
         after: Duration,
-        why: Text,
-        waiting_on: Option<String>,
-        out: &mut Vec<Order>,
-    ) {
-        self.park_with(after, why, waiting_on, None, out);
-    }
-
-    pub(super) fn park_with(
-        &mut self,
-        after: Duration,
+        (attempts, doubt): (u32, bool),
         why: Text,
         waiting_on: Option<String>,
         entry: Option<Entry>,
@@ -67,25 +61,17 @@ impl Transaction {
     ) {
         let to = To::Park {
             after,
-            attempts: self.attempts,
-            doubt: self.log.doubt(),
+            attempts,
+            doubt,
             why,
             waiting_on,
         };
         self.write(to, entry, out);
     }
 
-    pub(super) fn hand_back(&mut self, out: &mut Vec<Order>) {
-        let to = To::HandBack {
-            attempts: self.attempts,
-            doubt: self.log.doubt(),
-        };
-        self.write(to, None, out);
-    }
-
     /// The store could not be reached or did not say: the same write again, later.
     pub(super) fn unreachable(&mut self, now: Now, number: u32) {
-        let seed = self.seed();
+        let seed = self.seed(self.position().seq);
         if let Phase::Writing {
             write,
             unanswered,
@@ -108,41 +94,31 @@ impl Transaction {
             return;
         }
         let write = Write::clone(write);
+        self.phase = Phase::Open;
         match answer {
             Written::Done { wake_seq } | Written::Already { wake_seq } => {
-                self.wake_seq = wake_seq;
+                self.told = self.told.max(wake_seq);
                 self.committed(now, write, out);
             }
             Written::Lost => self.stop(Stopped::Lost, out),
-            Written::Woken { wake_seq } => {
-                self.wake_seq = wake_seq;
-                self.woken(write, out);
-            }
-            Written::Invalid(why) => self.invalid(now, write, why, out),
+            // Nothing was written: it is decided anew, with what woke it.
+            Written::Woken { wake_seq } => self.told = self.told.max(wake_seq),
+            Written::Invalid(why) => self.invalid(write, why, out),
         }
     }
 
     fn committed(&mut self, now: Now, write: Write, out: &mut Vec<Order>) {
-        let recorded = match &write.entry {
-            Some(entry) => self.log.record(entry.position, &entry.attempt),
-            None => Ok(()),
-        };
-        let moved = match &write.to {
-            To::Next(to) => recorded.and_then(|()| self.log.intend(*to)),
-            To::Park { .. } | To::Settle { .. } | To::HandBack { .. } => recorded,
-        };
-        if let Err(illegal) = moved {
-            let why = Text::new(&format!("stored, but no such history exists: {illegal}"));
-            return self.stop(Stopped::Inconsistent(why), out);
+        if let Err(illegal) = self.follow(&write) {
+            return self.inconsistent(&illegal, out);
         }
         match write.to {
-            To::Next(_) => {
-                self.attempts = 0;
-                self.inline = 0;
+            To::Next(to) => {
+                self.members = self.opened(to.direction);
+                self.opened_at = self.database_now(now);
+                self.progressed_at = self.opened_at;
                 self.row_doubt = false;
-                self.first_call = None;
-                self.go_on(now, out);
             }
+            To::Stay => self.stayed(now, write.entry),
             To::Park { .. } => {
                 let why = self.unrunnable.take();
                 self.stop(why.map_or(Stopped::Parked, Stopped::Unrunnable), out);
@@ -152,52 +128,82 @@ impl Transaction {
         }
     }
 
-    /// Parking: what woke it would have made it due at once, so it is. Settling: again, seeing it.
-    fn woken(&mut self, write: Write, out: &mut Vec<Order>) {
-        let to = match write.to {
-            To::Park {
-                attempts,
-                doubt,
-                why,
-                waiting_on,
-                ..
-            } => To::Park {
-                after: Duration::ZERO,
-                attempts,
-                doubt,
-                why,
-                waiting_on,
-            },
-            to @ (To::Settle { .. } | To::HandBack { .. } | To::Next(_)) => to,
+    /// The log says what was stored.
+    fn follow(&mut self, write: &Write) -> Result<(), Illegal> {
+        let Some(plan) = &self.plan else {
+            return Ok(());
         };
-        self.write(to, write.entry, out);
+        if let Some(entry) = &write.entry {
+            self.log.record(plan, entry.position, &entry.attempt)?;
+        }
+        match write.to {
+            To::Next(to) => self.log.intend(plan, to),
+            To::Stay | To::Park { .. } | To::Settle { .. } | To::HandBack { .. } => Ok(()),
+        }
     }
 
-    /// The record can't be stored. An action that is done all the same is undone; a compensation
-    /// that is done is recorded without its result.
-    fn invalid(&mut self, now: Now, write: Write, why: Text, out: &mut Vec<Order>) {
-        let at = self.position();
-        let step = self.plan.as_ref().and_then(|p| p.step(at.seq)).cloned();
-        let (Some(mut entry), Some(step)) = (write.entry, step) else {
+    fn opened(&self, direction: Direction) -> Vec<Member> {
+        let Some(plan) = &self.plan else {
+            return Vec::new();
+        };
+        let fresh = |seq| Member::new(seq, 0, false);
+        match direction {
+            Direction::Forward => self.log.open(plan).map(fresh).collect(),
+            Direction::Compensating => Vec::from([fresh(self.log.at().seq)]),
+        }
+    }
+
+    /// One member's record is stored.
+    fn stayed(&mut self, now: Now, entry: Option<Entry>) {
+        let Some(entry) = entry else {
+            return;
+        };
+        let clock = self.database_now(now);
+        let Some(member) = self
+            .members
+            .iter_mut()
+            .find(|m| m.seq == entry.position.seq)
+        else {
+            return;
+        };
+        match &mut member.doing {
+            Doing::Ended(_, then) => {
+                member.doing = Doing::Recorded(*then);
+                self.progressed_at = clock;
+            }
+            Doing::Paused { recorded, .. } => *recorded = true,
+            Doing::Ready
+            | Doing::Calling(_)
+            | Doing::Resting(_)
+            | Doing::Waiting(_)
+            | Doing::Held { .. }
+            | Doing::Recorded(_) => {}
+        }
+    }
+
+    /// The record can't be stored. An action that is done all the same is undone, or goes to a
+    /// person; a compensation that is done is recorded without its result.
+    fn invalid(&mut self, write: Write, why: Text, out: &mut Vec<Order>) {
+        let entry = write.entry;
+        let seq = entry.as_ref().map(|e| e.position.seq);
+        let step = seq.and_then(|seq| self.planned(seq));
+        let member = self.members.iter_mut().find(|m| Some(m.seq) == seq);
+        let (Some(entry), Some(step), Some(member)) = (entry, step, member) else {
             return self.stop(Stopped::Refused(why), out);
         };
-        match (&entry.attempt, at.direction) {
+        match (entry.attempt, entry.position.direction) {
             (Attempt::Done(_), Direction::Forward) => {
-                self.attempts = self.attempts.saturating_add(1);
-                self.log.put_in_doubt();
-                let class = Class::Persistent;
-                match step.recovery {
-                    Recovery::Hybrid | Recovery::BackwardFirst => {
-                        self.backward(now, &step, class, why, out);
-                    }
-                    Recovery::ForwardOnly | Recovery::Irreversible => {
-                        self.terminate(now, &step, class, why, out);
-                    }
-                }
+                member.doubt = true;
+                let then = if step.stops() { Then::Stop } else { Then::Back };
+                let refused = Attempt::Refused {
+                    class: Class::Persistent,
+                    error: why,
+                    doubt: true,
+                };
+                member.doing = Doing::Ended(refused, then);
             }
-            (Attempt::Done(result), Direction::Compensating) if *result != Payload::null() => {
-                entry.attempt = Attempt::Done(Payload::null());
-                self.write(write.to, Some(entry), out);
+            (Attempt::Done(result), Direction::Compensating) if result != Payload::null() => {
+                member.doing = Doing::Ended(Attempt::Done(Payload::null()), Then::On);
             }
             (
                 Attempt::Done(_)
@@ -207,6 +213,11 @@ impl Transaction {
                 Direction::Forward | Direction::Compensating,
             ) => self.stop(Stopped::Refused(why), out),
         }
+    }
+
+    pub(super) fn inconsistent(&mut self, illegal: &Illegal, out: &mut Vec<Order>) {
+        let why = Text::new(&format!("stored, but no such history exists: {illegal}"));
+        self.stop(Stopped::Inconsistent(why), out);
     }
 }
 
@@ -259,7 +270,7 @@ mod tests {
             direction: Direction::Compensating,
             seq: 9,
         };
-        tx.log = Log::standing(elsewhere, false);
+        tx.log = Log::standing(elsewhere);
         out.clear();
         let answer = Written::Done { wake_seq: 0 };
         tx.handle(now, Input::Written { number: 1, answer }, &mut out);

@@ -1,0 +1,139 @@
+//! What became of calls: answers, refusals to call, and calls that ended with the lease.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{
+    Hold, Order, Transaction,
+    member::{Doing, Then},
+};
+use crate::{
+    saga::{
+        Attempt, Class, Outcome, Repeat, Text,
+        policy::{Failure, Verdict},
+    },
+    time::{Mono, Now},
+};
+
+impl Transaction {
+    /// What a call gave. An answer to a call that is not open any more is nobody's.
+    pub(super) fn returned(&mut self, now: Now, call: u32, outcome: Outcome) {
+        let Some(index) = self.calling(call) else {
+            return;
+        };
+        let member = &mut self.members[index];
+        match outcome {
+            Outcome::Done(result) => {
+                member.attempts = member.attempts.saturating_add(1);
+                member.doing = Doing::Ended(Attempt::Done(result), Then::On);
+            }
+            Outcome::Waits => member.doing = Doing::Waiting(None),
+            Outcome::NotApplied => {
+                member.probed = true;
+                member.doing = Doing::Ready;
+            }
+            Outcome::Failed {
+                class,
+                error,
+                retry_after,
+            } => self.failed(now.mono, index, (class, error), retry_after),
+        }
+    }
+
+    /// A call was not made.
+    pub(super) fn held(&mut self, call: u32, by: Hold) {
+        let Some(index) = self.calling(call) else {
+            return;
+        };
+        self.members[index].doing = match by {
+            Hold::Lease => {
+                self.releasing = true;
+                Doing::Ready
+            }
+            Hold::Target { target, after } => Doing::Held { target, after },
+        };
+    }
+
+    /// The lease or the grace period is over: open calls are dropped, and unknown.
+    pub(super) fn calls_ended(&mut self, now: Now, out: &mut Vec<Order>) {
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            let Doing::Calling(call) = member.doing else {
+                continue;
+            };
+            out.push(Order::Abandon { call });
+            member.doubt = true;
+            if self.draining {
+                member.doing = Doing::Ready;
+            } else {
+                let why = Text::new("the lease ended while the call was open");
+                self.failed(now.mono, index, (Class::Unknown, why), None);
+            }
+        }
+    }
+
+    fn failed(
+        &mut self,
+        now: Mono,
+        index: usize,
+        (class, error): (Class, Text),
+        retry_after: Option<Duration>,
+    ) {
+        let given_up = self.is_giving_up();
+        let direction = self.position().direction;
+        let Some(step) = self.planned(self.members[index].seq) else {
+            return;
+        };
+        let seed = self.seed(self.members[index].seq);
+        let member = &mut self.members[index];
+        // A probe's refusal says nothing about the action.
+        let probing = step.repeat == Repeat::Probe && member.doubt && !member.probed;
+        let refusal = matches!(class, Class::Business | Class::Persistent);
+        let class = if probing && refusal {
+            Class::Unknown
+        } else {
+            class
+        };
+        member.attempts = member.attempts.saturating_add(1);
+        member.doubt |= class == Class::Unknown;
+        let failure = Failure {
+            direction,
+            class,
+            attempts: member.attempts,
+            inline: member.inline,
+            retry_after,
+            seed,
+        };
+        let verdict = if given_up {
+            Verdict::Backward
+        } else {
+            failure.verdict(&step)
+        };
+        let doubt = member.doubt;
+        let refused = |error| Attempt::Refused {
+            class,
+            error,
+            doubt,
+        };
+        member.doing = match verdict {
+            Verdict::Inline(pause) if !self.draining => {
+                member.inline += 1;
+                Doing::Resting(now.plus(pause))
+            }
+            Verdict::Inline(pause) | Verdict::Park(pause) => Doing::Paused {
+                class,
+                error,
+                pause,
+                recorded: false,
+            },
+            Verdict::Backward => Doing::Ended(refused(error), Then::Back),
+            Verdict::Terminate => Doing::Ended(refused(error), Then::Stop),
+        };
+    }
+
+    fn calling(&self, call: u32) -> Option<usize> {
+        self.members
+            .iter()
+            .position(|m| m.doing == Doing::Calling(call))
+    }
+}

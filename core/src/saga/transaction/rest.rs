@@ -1,0 +1,170 @@
+//! Letting go: pauses, waits, the way out, and the ends that are not decided by an outcome.
+
+use alloc::{format, string::String, vec::Vec};
+use core::time::Duration;
+
+use super::{
+    Order, Transaction,
+    member::{Doing, Member},
+};
+use crate::{
+    saga::{Attempt, Class, Ending, Entry, Kind, Text},
+    store::To,
+    time::Now,
+};
+
+impl Transaction {
+    /// Sent to a person: what is in doubt beside the member that stopped is noted first.
+    pub(super) fn come_to_rest(&mut self, now: Now, out: &mut Vec<Order>) {
+        if self.is_calling() {
+            return;
+        }
+        for member in &mut self.members {
+            let rests = member.then().is_none() && !matches!(member.doing, Doing::Paused { .. });
+            if rests && member.was_called() {
+                member.doing = Doing::Paused {
+                    class: if member.doubt {
+                        Class::Unknown
+                    } else {
+                        Class::Transient
+                    },
+                    error: Text::new("stopped: another step of its group needs a person"),
+                    pause: Duration::ZERO,
+                    recorded: false,
+                };
+            }
+        }
+        let unrecorded = self.members.iter().find(|m| is_unrecorded(m));
+        if let Some(entry) = unrecorded.and_then(|m| self.paused(now, m)) {
+            return self.write(To::Stay, Some(entry), out);
+        }
+        self.settle(Ending::Terminated, None, None, out);
+    }
+
+    /// On the way out: what is being called is waited for, what is not begun goes back to anyone.
+    pub(super) fn leave(&mut self, now: Now, out: &mut Vec<Order>) {
+        if self.is_calling() {
+            return;
+        }
+        let begins = |m: &Member| matches!(m.doing, Doing::Ready | Doing::Resting(_));
+        if self.members.iter().any(begins) {
+            let (attempts, doubt) = self.row();
+            self.write(To::HandBack { attempts, doubt }, None, out);
+        } else {
+            self.park(now, out);
+        }
+    }
+
+    /// A limit is over. A doubt that the row does not know yet is stored first: the pause is due
+    /// at once, and whoever claims it then disables it.
+    pub(super) fn expire(&mut self, why: Text, out: &mut Vec<Order>) {
+        if self.is_calling() {
+            return;
+        }
+        let doubt = self.is_in_doubt();
+        if doubt == self.row_doubt {
+            self.settle(Ending::Disabled, Some(why), None, out);
+        } else {
+            let (attempts, _) = self.row();
+            self.pause(Duration::ZERO, (attempts, doubt), why, None, None, out);
+        }
+    }
+
+    /// Nothing can be done now. In a group the longest pause counts, so that no member is called
+    /// before its own is over; a wait alone ends with the first that is over.
+    pub(super) fn park(&mut self, now: Now, out: &mut Vec<Order>) {
+        let unrecorded: Vec<&Member> = self.members.iter().filter(|m| is_unrecorded(m)).collect();
+        let entry = unrecorded.first().and_then(|m| self.paused(now, m));
+        if unrecorded.len() > 1 {
+            return self.write(To::Stay, entry, out);
+        }
+        let clock = self.database_now(now);
+        let (mut pause, mut wait) = (None, self.expires_at.since(clock));
+        let (mut targets, mut pending) = (Vec::new(), 0);
+        let mut why = None;
+        for member in self.members.iter().filter(|m| m.then().is_none()) {
+            pending += 1;
+            let said = match &member.doing {
+                Doing::Paused {
+                    error, pause: own, ..
+                } => {
+                    pause = pause.max(Some(*own));
+                    error.clone()
+                }
+                Doing::Held { target, after } => {
+                    pause = pause.max(Some(*after));
+                    targets.push(target);
+                    Text::new(&format!("waits for {target}"))
+                }
+                Doing::Waiting(until) => {
+                    if let Some(until) = until {
+                        wait = wait.min(until.since(clock));
+                    }
+                    self.waits_for(member.seq)
+                }
+                Doing::Ready
+                | Doing::Calling(_)
+                | Doing::Resting(_)
+                | Doing::Ended(..)
+                | Doing::Recorded(_) => continue,
+            };
+            why.get_or_insert(said);
+        }
+        let same = targets.windows(2).all(|two| two[0] == two[1]);
+        let held = (same && targets.len() == pending).then(|| targets.first());
+        let waiting_on = held.flatten().map(|target| String::clone(target));
+        let idle = self
+            .idle_limit()
+            .map(|l| self.progressed_at.plus(l).since(clock));
+        let after = pause.unwrap_or(wait).min(idle.unwrap_or(Duration::MAX));
+        let why = why.unwrap_or_else(|| Text::new("nothing to do"));
+        let row = self.row();
+        self.pause(after, row, why, waiting_on, entry, out);
+    }
+
+    fn waits_for(&self, seq: u32) -> Text {
+        let Some(step) = self.planned(seq) else {
+            return Text::new("waits");
+        };
+        let name = &step.name;
+        Text::new(&match step.kind {
+            Kind::Signal { .. } => format!("waits for the signal {name}"),
+            Kind::Timer(_) => format!("waits for the timer {name}"),
+            Kind::Saga => format!("waits for the saga that {name} started"),
+            Kind::Action | Kind::Decide => format!("waits at {name}"),
+        })
+    }
+
+    /// Attempts and doubt as the row keeps them. Alone they are the member's; in a group the row's
+    /// doubt is everybody's who has no outcome, so it tells only what no pause in the log does.
+    pub(super) fn row(&self) -> (u32, bool) {
+        let pending = || self.members.iter().filter(|m| m.then().is_none());
+        let attempts = pending().map(|m| m.attempts).max().unwrap_or(0);
+        let alone = self.members.len() == 1;
+        let told = |m: &Member| matches!(m.doing, Doing::Paused { .. }) && !alone;
+        (attempts, pending().any(|m| m.doubt && !told(m)))
+    }
+
+    /// The record of a pause.
+    fn paused(&self, now: Now, member: &Member) -> Option<Entry> {
+        let Doing::Paused { class, error, .. } = &member.doing else {
+            return None;
+        };
+        let attempt = Attempt::Paused {
+            class: *class,
+            error: error.clone(),
+            doubt: member.doubt,
+        };
+        self.entry(now, member, attempt)
+    }
+}
+
+fn is_unrecorded(member: &Member) -> bool {
+    matches!(
+        member.doing,
+        Doing::Paused {
+            recorded: false,
+            ..
+        }
+    )
+}
