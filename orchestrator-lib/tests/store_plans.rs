@@ -169,6 +169,8 @@ fn cases() -> BTreeMap<&'static str, (Vec<String>, u64, &'static str)> {
             ([scope.clone(), keys].concat(), 1_000, "idempotency_pkey"),
         ),
         ("inputs", (vec![own("id")], 600, "payload_pkey")),
+        ("wakes", (vec![own("id")], 600, "wake_of_transaction")),
+        ("hear", (texts(&[one]), 50, "transaction_pkey")),
         ("log", (vec![own("id")], 1_000, "step_pkey")),
         ("present", (vec![own("id")], 600, "transaction_pkey")),
         ("outcome", (vec![own("id")], 1_000, "transaction_pkey")),
