@@ -60,7 +60,7 @@ struct Knows {
 const NATS: &str = "async-nats";
 const POSTGRES: [&str; 3] = ["tokio-postgres", "deadpool-postgres", "refinery"];
 
-const TABLE: [Knows; 4] = [
+const TABLE: [Knows; 5] = [
     Knows {
         package: "ring-shell",
         never: &["redis", POSTGRES[0], POSTGRES[1], POSTGRES[2]],
@@ -89,6 +89,19 @@ const TABLE: [Knows; 4] = [
         ],
         always: &["ring-core", "ring-shell", POSTGRES[0]],
     },
+    Knows {
+        package: "ring-participant",
+        never: &[
+            "redis",
+            "clap",
+            "config",
+            "refinery",
+            "ring-core",
+            "ring-master",
+            "ring-slave",
+        ],
+        always: &["serde", "serde_json"],
+    },
 ];
 
 /// Crates that are `no_std` with the features that the workspace asks for.
@@ -112,6 +125,24 @@ fn each_role_knows_only_what_it_may_know() {
         for one in always {
             assert!(known.contains(*one), "{package} should know {one}");
         }
+    }
+}
+
+/// What a package has only with a feature that a user asks for.
+#[test]
+fn a_worker_does_not_bring_the_saga_library_along() {
+    let manifest = fs::read_to_string(root().join("participant/Cargo.toml")).expect("a manifest");
+    for client_only in ["orchestrator-lib", "reqwest", "rustls", "chrono"] {
+        let dep = format!("\"dep:{client_only}\"");
+        let features: Vec<&str> = manifest
+            .split("\n\n")
+            .find(|part| part.trim_start().starts_with("[features]"))
+            .expect("features")
+            .split("\n# ")
+            .filter(|feature| feature.contains(&dep))
+            .collect();
+        assert_eq!(features.len(), 1, "{client_only} belongs to one feature");
+        assert!(features[0].contains("\nclient = ["), "{}", features[0]);
     }
 }
 
