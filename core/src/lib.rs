@@ -3,7 +3,7 @@
 //! The words of the domain stand on the ground floor ([`time`], [`chance`], [`id`], [`token`],
 //! [`timing`], [`window`]), above them what crosses a wire or a port ([`wire`], [`subject`], [`bus`],
 //! [`registry`], [`store`]), on top the machines ([`master`], [`slave`], [`orchestrator`],
-//! [`saga`], [`owner`], [`lookout`]).
+//! [`saga`], [`owner`], [`lookout`], [`breaker`]).
 //!
 //! A machine keeps one contract, see [`machine::Machine`]. The crate is `no_std`: the compiler
 //! refuses clocks, sockets, threads, randomness and the environment. Time, chance and identity
@@ -11,6 +11,7 @@
 #![no_std]
 extern crate alloc;
 
+pub mod breaker;
 pub mod bus;
 pub mod chance;
 pub mod id;

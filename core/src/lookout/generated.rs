@@ -1,11 +1,11 @@
 //! Any facts in any order: what the lookout never does.
 
-use alloc::{collections::BTreeMap, string::ToString, vec, vec::Vec};
+use alloc::{collections::BTreeMap, vec, vec::Vec};
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::time::Wall;
+use crate::{id::TargetName, time::Wall};
 
 #[derive(Clone, Debug)]
 enum Fact {
@@ -16,7 +16,7 @@ enum Fact {
     Failed,
     /// So many transactions end.
     Ended(u32),
-    TargetsWork,
+    Waiting(u32),
     Suspects(u32),
     /// The machine is woken when it wants to be.
     Woke,
@@ -30,7 +30,7 @@ fn any_fact() -> impl Strategy<Value = Fact> {
         (0..5_u32).prop_map(Fact::Looked),
         Just(Fact::Failed),
         (0..20_u32).prop_map(Fact::Ended),
-        Just(Fact::TargetsWork),
+        (0..20_u32).prop_map(Fact::Waiting),
         (0..2_u32).prop_map(Fact::Suspects),
         Just(Fact::Woke),
         Just(Fact::Woke),
@@ -119,7 +119,12 @@ impl Node {
                 self.running = self.running.saturating_sub(n);
                 self.handle(Input::Woke);
             }
-            Fact::TargetsWork => self.handle(Input::TargetsWork(vec!["bank".to_string()])),
+            Fact::Waiting(room) => {
+                let bank = TargetName::new("bank").unwrap();
+                let rooms = BTreeMap::from([(bank, room)]);
+                let rooms = rooms.into_iter().filter(|(_, room)| *room > 0);
+                self.handle(Input::Waiting(rooms.collect()));
+            }
             Fact::Suspects(n) => self.handle(Input::Suspects(n)),
             Fact::Woke => self.woke(),
         }

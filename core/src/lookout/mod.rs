@@ -7,14 +7,17 @@
 mod due;
 mod health;
 mod port;
+mod waiting;
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, vec, vec::Vec};
 
 use due::Due;
 use health::Pulse;
 pub use port::{Input, Order};
+use waiting::Waiting;
 
 use crate::{
+    breaker::MOST_TARGETS,
     machine::Machine,
     store::{Backlog, Look},
     time::{Mono, Now, Wake},
@@ -30,12 +33,9 @@ pub const PAGE: u32 = 64;
 /// is rare then, and the ring's work comes first.
 const SWEEP_SHARE: u32 = 8;
 
-/// Transactions whose target works again get at most this part of all slots: the target is not
-/// hit by everything at once, and other work goes on.
+/// A look for transactions whose target works again gets at most this part of all slots: other
+/// work goes on.
 const WAITING_SHARE: u32 = 4;
-
-/// Most targets watched for waiting transactions: their looks take turns.
-const MOST_TARGETS: usize = 64;
 
 /// The machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +53,7 @@ pub struct Lookout {
     suspects: u32,
     /// Which rows the next look for a suspect is among.
     suspect_turn: Turn,
-    /// Targets that work again, with the most rows that the next look may take.
-    targets: BTreeMap<String, u32>,
+    waiting: Waiting,
     due: Due,
     /// Looks under way: their limits are spoken for.
     open: BTreeMap<u32, Open>,
@@ -76,7 +75,7 @@ struct Taken {
 struct Open {
     kind: Kind,
     limit: u32,
-    target: Option<String>,
+    waiting: Option<waiting::Turn>,
 }
 
 /// One look of a kind is under way at a time, so at most five in all.
@@ -112,7 +111,7 @@ impl Lookout {
             draining: false,
             suspects: 0,
             suspect_turn: Turn::Due,
-            targets: BTreeMap::new(),
+            waiting: Waiting::default(),
             due: Due::default(),
             open: BTreeMap::new(),
             looks: 0,
@@ -171,14 +170,14 @@ impl Lookout {
             self.suspect(out);
             self.sweep(out);
         }
+        self.look_for_waiting(now, out);
         if self.due.poll_at <= now && !self.ranges.is_empty() && self.spare() > 0 {
             self.poll(now, out);
         }
     }
 
     fn poll(&mut self, now: Mono, out: &mut Vec<Order>) {
-        self.waiting(out);
-        let waits = !self.targets.is_empty() || self.is_open(Kind::Waiting);
+        let waits = self.waiting.any() || self.is_open(Kind::Waiting);
         let kept = if waits { self.most_waiting() } else { 0 };
         // With a single slot the ring's work goes first, and what waits comes after it.
         let limit = self
@@ -190,24 +189,34 @@ impl Lookout {
         if limit > 0 && !self.is_open(Kind::Due) {
             self.due.polled(now, self.seed, self.timing.poll);
             let ranges = self.ranges.clone();
-            self.look(Kind::Due, Look::Due { ranges }, limit, None, out);
+            self.look(Kind::Due, Look::Due { ranges }, limit, out);
         }
     }
 
-    /// One target in turn; a target whose look found nothing is done with.
-    fn waiting(&mut self, out: &mut Vec<Order>) {
-        if self.is_open(Kind::Waiting) || self.spare() == 0 {
+    /// One target in turn.
+    fn look_for_waiting(&mut self, now: Mono, out: &mut Vec<Order>) {
+        let spare = self.spare();
+        if spare == 0 || self.is_open(Kind::Waiting) {
             return;
         }
-        let Some((target, ramp)) = self.targets.pop_first() else {
+        let Some(mut turn) = self.waiting.next(now) else {
             return;
         };
-        let limit = ramp.min(self.most_waiting()).min(self.spare()).min(PAGE);
-        let look = Look::Waiting {
-            target: target.clone(),
-            ranges: self.ranges.clone(),
+        turn.beyond |= self.ranges.is_empty();
+        let ranges = if turn.beyond {
+            vec![Range::RING]
+        } else {
+            self.ranges.clone()
         };
-        self.look(Kind::Waiting, look, limit, Some(target), out);
+        let limit = turn.room.min(self.most_waiting()).min(spare).min(PAGE);
+        let look = Look::Waiting {
+            target: turn.target.as_str().into(),
+            ranges,
+        };
+        self.look(Kind::Waiting, look, limit, out);
+        if let Some(open) = self.open.get_mut(&self.looks) {
+            open.waiting = Some(turn);
+        }
     }
 
     /// Both kinds share the limit; with a limit of one they take turns.
@@ -223,7 +232,7 @@ impl Lookout {
         let limit = self.sweep_limit();
         for ((kind, rows), part) in kinds.into_iter().zip([limit.div_ceil(2), limit / 2]) {
             if part > 0 && !self.is_open(kind) {
-                self.look(kind, rows, part, None, out);
+                self.look(kind, rows, part, out);
             }
         }
     }
@@ -243,23 +252,16 @@ impl Lookout {
         let nowhere = self.suspect_turn == Turn::Due && self.ranges.is_empty();
         self.suspect_turn = next;
         if !nowhere {
-            self.look(Kind::Suspect, rows, 1, None, out);
+            self.look(Kind::Suspect, rows, 1, out);
         }
     }
 
-    fn look(
-        &mut self,
-        kind: Kind,
-        rows: Look,
-        limit: u32,
-        target: Option<String>,
-        out: &mut Vec<Order>,
-    ) {
+    fn look(&mut self, kind: Kind, rows: Look, limit: u32, out: &mut Vec<Order>) {
         self.looks = self.looks.wrapping_add(1);
         let open = Open {
             kind,
             limit,
-            target,
+            waiting: None,
         };
         self.open.insert(self.looks, open);
         out.push(Order {
@@ -283,45 +285,23 @@ impl Lookout {
         match open.kind {
             Kind::Due if full => self.due.poll_at = now,
             Kind::Orphans | Kind::Overdue if full => self.due.sweep_at = now,
-            Kind::Waiting => {
-                if let Some(target) = open.target.filter(|_| claimed > 0) {
-                    // Ramped: who works again gets twice as much each time.
-                    self.targets.insert(target, open.limit.saturating_mul(2));
-                    self.due.poll_at = now;
-                }
-            }
-            Kind::Due | Kind::Orphans | Kind::Overdue | Kind::Suspect => {}
+            Kind::Due | Kind::Orphans | Kind::Overdue | Kind::Waiting | Kind::Suspect => {}
+        }
+        if let Some(turn) = open.waiting {
+            let rest = self.timing.sweep;
+            self.waiting.looked(now, &turn, claimed, rest);
         }
     }
 
-    /// Whether the look was open; its target, if it was for one, comes to its turn again.
+    /// Whether the look was open.
     fn not_looked(&mut self, look: u32) -> bool {
-        let open = self.open.remove(&look);
-        let was_open = open.is_some();
-        if let Some(Open {
-            target: Some(target),
-            limit,
-            ..
-        }) = open
-        {
-            self.targets.insert(target, limit);
-        }
-        was_open
+        self.open.remove(&look).is_some()
     }
 
     fn ranges_changed(&mut self, now: Mono, ranges: Vec<Range>) {
         if self.ranges != ranges {
             self.ranges = ranges;
             self.due.poll_at = now;
-        }
-    }
-
-    fn targets_work(&mut self, now: Mono, targets: Vec<String>) {
-        for target in targets {
-            if self.targets.len() < MOST_TARGETS {
-                self.targets.entry(target).or_insert(1);
-                self.due.poll_at = now;
-            }
         }
     }
 }
@@ -339,7 +319,7 @@ impl Machine for Lookout {
                 self.total = total;
             }
             Input::Suspects(running) => self.suspects = running,
-            Input::TargetsWork(targets) => self.targets_work(now, targets),
+            Input::Waiting(rooms) => self.waiting.told(rooms, MOST_TARGETS),
             Input::Lease { startable } => self.startable = startable,
             Input::Looked {
                 look,
@@ -371,6 +351,9 @@ impl Machine for Lookout {
             wake.at_mono(self.pulse.no_sooner(self.due.poll_at), "poll");
         }
         wake.at_mono(self.pulse.no_sooner(self.due.sweep_at), "sweep");
+        if !self.is_open(Kind::Waiting) {
+            self.waiting.wake(&mut wake, |at| self.pulse.no_sooner(at));
+        }
         wake
     }
 }

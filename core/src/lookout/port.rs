@@ -1,8 +1,9 @@
 //! What the lookout is told, and what it orders.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{collections::BTreeMap, vec::Vec};
 
 use crate::{
+    id::TargetName,
     store::{Backlog, Look},
     token::Range,
 };
@@ -23,8 +24,9 @@ pub enum Input {
     },
     /// How many suspects run here; to be told like the slots.
     Suspects(u32),
-    /// These targets work again: rows that wait for them may be taken.
-    TargetsWork(Vec<String>),
+    /// How many of the rows that wait for a target may be taken now, as its breaker says; of other
+    /// targets none. To be told like the slots.
+    Waiting(BTreeMap<TargetName, u32>),
     /// Whether the own lease lets anything start.
     Lease {
         /// As [`crate::owner::Owner::start_until`] says.

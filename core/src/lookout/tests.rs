@@ -1,10 +1,12 @@
 //! The lookout, sentence by sentence.
 
-use alloc::{string::ToString, vec, vec::Vec};
+use alloc::{vec, vec::Vec};
 use core::time::Duration;
 
 use super::*;
 use crate::time::Wall;
+
+mod waiting;
 
 struct Bench(Lookout);
 
@@ -280,36 +282,6 @@ fn an_unreachable_store_is_left_alone_for_longer_and_longer() {
     assert!(rests[7] > rests[0], "{rests:?}");
     b.looked(at, &order, 0);
     assert!(!b.0.health(Mono(at)).sick);
-}
-
-#[test]
-fn a_target_that_works_again_is_drained_at_a_growing_pace() {
-    let mut b = Bench::ready(64);
-    let first = b.ranges(0);
-    b.looked(1, &first[0], 0);
-    let mut orders = b.check(10, Input::TargetsWork(vec!["bank".to_string()]));
-    let mut limits = Vec::new();
-    for at in 11..100 {
-        let mut next = b.check(
-            at,
-            Input::Slots {
-                free: 64,
-                total: 64,
-            },
-        );
-        for order in orders {
-            let waits = matches!(order.rows, Look::Waiting { .. });
-            limits.extend(waits.then_some(order.limit));
-            let found = waits && limits.len() < 4;
-            next.extend(b.looked(at, &order, u32::from(found)));
-        }
-        orders = next;
-    }
-    assert_eq!(
-        limits,
-        [1, 2, 4, 8],
-        "and none after a look that found nothing"
-    );
 }
 
 #[test]
