@@ -5,7 +5,11 @@
 //! Losing that race is a value ([`Written::Lost`]), not an error. Time in these orders is relative
 //! (durations): absolute times are the database's.
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    string::String,
+    vec::Vec,
+};
 use core::time::Duration;
 
 use crate::{
@@ -256,6 +260,9 @@ pub struct Claim {
     /// Whether rows may be claimed whose owners died twice or more (suspects): only when nothing
     /// else of that kind runs here.
     pub suspects: bool,
+    /// Sagas that have as much here as they may have: none of theirs, so that others come to
+    /// their turn.
+    pub without: BTreeSet<SagaName>,
 }
 
 /// What a poll saw besides the rows it claimed.

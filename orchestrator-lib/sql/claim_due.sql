@@ -27,21 +27,29 @@ slots as materialized (
     from unnest($8::bigint[], $9::bigint[]) as r(lo, hi)
 ),
 -- Tokens are spread evenly, so a few of the oldest of each slot are the oldest of all: reading as
--- many as are wanted from every slot would cost slots times that.
+-- many as are wanted from every slot would cost slots times that. What this process does not run or
+-- has enough of stands in the way, but no further than "far": behind it, the sweeper finds rows by
+-- their definition.
 share as materialized (
-    select greatest(8, 4 * cardinality($6::uuid[]) / greatest(1, count(*))) as most from slots
+    select greatest(8, 4 * cardinality($6::uuid[]) / greatest(1, count(*))) as most,
+        8 * greatest(8, 4 * cardinality($6::uuid[]) / greatest(1, count(*))) as far
+    from slots
 ),
 candidate as materialized (
     select due.id
     from slots cross join lateral (
-        select t.id, t.due_at from ringsaga.transaction t
-        where t.region = $2 and t.cluster = $3 and t.service = $4 and t.slot = slots.slot and t.slot >= 0
-            and t.state = 'paused' and t.waiting_on is null
-            and t.due_at <= statement_timestamp()
-            and t.token between slots.lo and slots.hi
-            and t.definition = any($5::integer[])
-            and (t.deaths < 2 or (select allowed from alone))
-        order by t.due_at
+        select oldest.id, oldest.due_at from (
+            select t.id, t.due_at, t.definition, t.deaths from ringsaga.transaction t
+            where t.region = $2 and t.cluster = $3 and t.service = $4 and t.slot = slots.slot and t.slot >= 0
+                and t.state = 'paused' and t.waiting_on is null
+                and t.due_at <= statement_timestamp()
+                and t.token between slots.lo and slots.hi
+            order by t.due_at
+            limit (select far from share)
+        ) oldest
+        where oldest.definition = any($5::integer[])
+            and (oldest.deaths < 2 or (select allowed from alone))
+        order by oldest.due_at
         limit (select most from share)
     ) due
     where exists (select from me)

@@ -1,11 +1,13 @@
 -- The sweeper: overdue anywhere on the ring, whatever the ring says; and probes, which are rows
 -- that wait for a target and whose backoff has passed (at most a quarter of a sweep, so that a
 -- target that is down never fills it).
--- One index probe a definition: a row that others can run stands in nobody's way. A definition
+-- One index probe a definition: a row that others can run stands in nobody's way. Definitions take
+-- turns, each with its oldest due row: ten thousand overdue rows of one saga don't keep one of
+-- another waiting. A definition
 -- that some living retry node lacks is swept as soon as it is due, since the ring's owner may be
 -- one that leaves it.
 -- Four times the wanted rows are looked at, so that nodes sweeping at once find different ones; of
--- those the oldest due are taken. They are locked in that order: who skips locked rows never waits,
+-- those the first in turn are taken. They are locked in that order: who skips locked rows never waits,
 -- so no order of locks can close a circle. Each keeps the bound by which it was found.
 -- "me" is read and not locked, so this process may be declared dead before the claim is committed:
 -- then the claimed rows are orphans from the start. Whoever takes them raises the epoch, and every
@@ -36,7 +38,8 @@ wanted as materialized (
     from unnest($5::integer[]) as d(definition)
 ),
 overdue as materialized (
-    select found.id, wanted.before
+    select found.id, wanted.before,
+        row_number() over (partition by wanted.definition order by found.due_at) as turn
     from wanted cross join lateral (
         select t.id, t.due_at from ringsaga.transaction t
         where t.region = $2 and t.cluster = $3 and t.service = $4
@@ -48,11 +51,12 @@ overdue as materialized (
         limit 4 * cardinality($6::uuid[])
     ) found
     where exists (select from me)
-    order by found.due_at
+    order by turn, found.due_at
     limit 4 * cardinality($6::uuid[])
 ),
 probe as materialized (
-    select found.id, statement_timestamp() as before
+    select found.id, statement_timestamp() as before,
+        row_number() over (partition by wanted.definition order by found.due_at) as turn
     from wanted cross join lateral (
         select t.id, t.due_at from ringsaga.transaction t
         where t.region = $2 and t.cluster = $3 and t.service = $4
@@ -64,13 +68,13 @@ probe as materialized (
         limit greatest(1, cardinality($6::uuid[]) / 4)
     ) found
     where exists (select from me)
-    order by found.due_at
+    order by turn, found.due_at
     limit greatest(1, cardinality($6::uuid[]) / 4)
 ),
 candidate as materialized (
-    select id, before, false as waits from overdue
+    select id, before, turn, false as waits from overdue
     union all
-    select id, before, true from probe
+    select id, before, turn, true from probe
 ),
 locked as materialized (
     select t.id, t.doubt, t.deaths, t.deaths >= 2 as suspect, t.due_at as place,
@@ -83,7 +87,7 @@ locked as materialized (
         and t.due_at <= candidate.before
         and t.definition = any($5::integer[])
         and (t.deaths < 2 or (select allowed from alone))
-    order by t.due_at
+    order by candidate.turn, t.due_at
     limit cardinality($6::uuid[])
     for update of t skip locked
 ),

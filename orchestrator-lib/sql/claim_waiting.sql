@@ -1,5 +1,9 @@
 -- Branch 3: waiting for a target that this process sees working again, within its ranges, whatever
--- its due time. Shape and reasons as in claim_due.sql.
+-- its due time; oldest due first. Shape and reasons as in claim_due.sql, but for two things. The
+-- breaker lets few through, often over the whole ring: so only as many are read of each slot as make
+-- up four times the wanted, at least one. And several nodes may look at the whole ring at once, so
+-- rows are locked in the order of their due times until enough are free: who skips locked rows never
+-- waits, so no order of locks can close a circle.
 -- "me" is read and not locked, so this process may be declared dead before the claim is committed:
 -- then the claimed rows are orphans from the start. Whoever takes them raises the epoch, and every
 -- later write of ours is lost.
@@ -21,10 +25,8 @@ slots as materialized (
         r.lo, r.hi
     from unnest($8::bigint[], $9::bigint[]) as r(lo, hi)
 ),
--- Tokens are spread evenly, so a few of the oldest of each slot are the oldest of all: reading as
--- many as are wanted from every slot would cost slots times that.
 share as materialized (
-    select greatest(8, 4 * cardinality($6::uuid[]) / greatest(1, count(*))) as most from slots
+    select 1 + 4 * cardinality($6::uuid[]) / greatest(1, count(*)) as most from slots
 ),
 candidate as materialized (
     select waiting.id
@@ -40,7 +42,7 @@ candidate as materialized (
     ) waiting
     where exists (select from me)
     order by waiting.due_at
-    limit cardinality($6::uuid[])
+    limit 4 * cardinality($6::uuid[])
 ),
 locked as materialized (
     select t.id, t.doubt, t.deaths, t.deaths >= 2 as suspect, t.due_at as place,
@@ -52,7 +54,8 @@ locked as materialized (
         and t.state = 'paused' and t.waiting_on is not distinct from $10
         and t.definition = any($5::integer[])
         and (t.deaths < 2 or (select allowed from alone))
-    order by t.id
+    order by t.due_at
+    limit cardinality($6::uuid[])
     for update skip locked
 ),
 -- From here on all four claims are the same, word by word.

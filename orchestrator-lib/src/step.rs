@@ -177,6 +177,11 @@ impl ErasedStep {
             ..PlannedStep::new(name)
         }
     }
+
+    /// What it calls, when it says so.
+    pub(crate) fn target(&self) -> Option<&TargetName> {
+        self.target.as_ref()?.as_ref().ok()
+    }
 }
 
 /// Reads stored JSON. A mismatch is the code's: the stored value does not change, so only another

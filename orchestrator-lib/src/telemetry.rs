@@ -24,6 +24,12 @@ metrics_list! {
         "Runs that stopped, by result: completed, compensated, terminated, disabled, quarantined, parked, handed_back, lost, unrunnable, refused";
     CALLS: Counter "ringsaga_tx_calls_total",
         "Calls of steps, by result: done, transient, business, persistent, unknown";
+    CALLS_HELD: Counter "ringsaga_tx_calls_held_total",
+        "Calls not made because of their target, by why: down, busy, budget";
+    TARGETS_DOWN: Gauge "ringsaga_tx_targets_down",
+        "Targets that fail for every caller here: their transactions wait for them";
+    TARGET_CHANGES: Counter "ringsaga_tx_target_changes_total",
+        "Targets that went down or came back, by change: down, up";
     CALL_SECONDS: Histogram "ringsaga_tx_call_seconds",
         "Seconds a call took";
     WRITE_SECONDS: Histogram "ringsaga_tx_write_seconds",

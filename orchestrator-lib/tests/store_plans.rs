@@ -127,6 +127,14 @@ fn cases() -> BTreeMap<&'static str, (Vec<String>, u64, &'static str)> {
             ),
         ),
         (
+            "waited_for",
+            (
+                with(&scope, &["array['payment', 'stock', 'post']"]),
+                100,
+                "transaction_waiting",
+            ),
+        ),
+        (
             "claim_overdue",
             (with(&claim, &["10000"]), 4_000, "transaction_overdue"),
         ),

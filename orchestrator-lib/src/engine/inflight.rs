@@ -1,6 +1,7 @@
 //! What runs here: bounded, known by transaction and nonce.
 //!
-//! Decides only whether there is room. The nonces are what the lease's renewal is compared with:
+//! Decides only whether there is room, and that no saga takes all of it: behind ten thousand
+//! transactions of one saga that hang, others still come to their turn. The nonces are what the lease's renewal is compared with:
 //! a row stored as run here that is not in this map is a stray.
 
 use std::{
@@ -12,11 +13,15 @@ use std::{
 };
 
 use ring_core::{
-    id::{Nonce, TransactionId},
+    id::{Nonce, SagaName, TransactionId},
     store::Incarnation,
 };
 use ring_shell::clock;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, futures::Notified, watch};
+
+/// Where several sagas run, this part of the room is kept from any one of them: enough that others
+/// go on, too little to be missed.
+const KEPT: usize = 8;
 
 /// The transactions that run here.
 #[derive(Debug)]
@@ -26,6 +31,8 @@ pub(super) struct InFlight {
     calling: Arc<AtomicUsize>,
     room: Arc<Semaphore>,
     capacity: usize,
+    /// Most transactions of one saga that are claimed.
+    share: usize,
     left: Arc<Notify>,
 }
 
@@ -35,10 +42,31 @@ struct Map {
     running: BTreeMap<Nonce, TransactionId>,
     /// Which transactions run here, under which nonce last, and who is told of wake-ups.
     ids: BTreeMap<TransactionId, (Nonce, watch::Sender<u64>)>,
+    /// How many of each saga run here.
+    sagas: BTreeMap<SagaName, usize>,
     /// Nonces of claims and starts that the store has not answered yet.
     pending: BTreeSet<Nonce>,
     /// How many of the running ones are under suspicion of killing processes.
     suspects: usize,
+}
+
+/// Who takes a place.
+#[derive(Debug)]
+pub(super) struct Entering {
+    pub(super) id: TransactionId,
+    pub(super) saga: SagaName,
+    pub(super) nonce: Nonce,
+    pub(super) incarnation: Incarnation,
+    pub(super) suspect: bool,
+}
+
+/// How much may be claimed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shares {
+    /// Sagas that have their share.
+    pub(super) full: BTreeSet<SagaName>,
+    /// What every other saga may have more, whichever it is.
+    pub(super) left: usize,
 }
 
 /// Room for one transaction.
@@ -58,9 +86,7 @@ pub(super) struct Pending {
 pub(super) struct Slot {
     map: Arc<Mutex<Map>>,
     left: Arc<Notify>,
-    nonce: Nonce,
-    incarnation: Incarnation,
-    suspect: bool,
+    entered: Entering,
     woken: watch::Receiver<u64>,
     calling: Calling,
     room: Option<Room>,
@@ -74,8 +100,15 @@ struct Calling {
 }
 
 impl InFlight {
-    pub(super) fn new(capacity: usize) -> Self {
+    /// For so many sagas: a part of the room is kept for those that have less.
+    pub(super) fn new(capacity: usize, sagas: usize) -> Self {
+        let kept = if sagas > 1 {
+            (capacity / KEPT).max(1)
+        } else {
+            0
+        };
         Self {
+            share: capacity.saturating_sub(kept).max(1),
             map: Arc::default(),
             calling: Arc::default(),
             room: Arc::new(Semaphore::new(capacity)),
@@ -121,6 +154,22 @@ impl InFlight {
         lock(&self.map).suspects
     }
 
+    /// Whether a saga has as much of the room as it may claim.
+    pub(super) fn has_its_share(&self, saga: &SagaName) -> bool {
+        let map = lock(&self.map);
+        map.sagas.get(saga).is_some_and(|n| *n >= self.share)
+    }
+
+    pub(super) fn shares(&self) -> Shares {
+        let map = lock(&self.map);
+        let full = map.sagas.iter().filter(|(_, n)| **n >= self.share);
+        let others = map.sagas.values().filter(|n| **n < self.share);
+        Shares {
+            full: full.map(|(saga, _)| saga.clone()).collect(),
+            left: self.share - others.max().copied().unwrap_or(0),
+        }
+    }
+
     /// Makes a nonce and announces it before the store is asked, so that its row is no stray
     /// meanwhile.
     pub(super) fn pending(&self) -> Pending {
@@ -131,27 +180,19 @@ impl InFlight {
     }
 
     /// Takes a place.
-    pub(super) fn enter(
-        &self,
-        id: TransactionId,
-        nonce: Nonce,
-        incarnation: Incarnation,
-        suspect: bool,
-        room: Room,
-    ) -> Slot {
+    pub(super) fn enter(&self, entered: Entering, room: Room) -> Slot {
         let (told, woken) = watch::channel(0);
         {
             let mut map = lock(&self.map);
-            map.running.insert(nonce, id);
-            map.ids.insert(id, (nonce, told));
-            map.suspects += usize::from(suspect);
+            map.running.insert(entered.nonce, entered.id);
+            map.ids.insert(entered.id, (entered.nonce, told));
+            map.suspects += usize::from(entered.suspect);
+            *map.sagas.entry(entered.saga.clone()).or_default() += 1;
         }
         Slot {
             map: Arc::clone(&self.map),
             left: Arc::clone(&self.left),
-            nonce,
-            incarnation,
-            suspect,
+            entered,
             woken,
             calling: Calling {
                 all: Arc::clone(&self.calling),
@@ -215,7 +256,7 @@ impl Pending {
 
 impl Slot {
     pub(super) fn incarnation(&self) -> Incarnation {
-        self.incarnation
+        self.entered.incarnation
     }
 
     /// Completes with the row's count of wake-ups when there are new ones.
@@ -247,15 +288,16 @@ impl Drop for Slot {
     fn drop(&mut self) {
         {
             let mut map = lock(&self.map);
-            if let Some(id) = map.running.remove(&self.nonce)
-                && map
-                    .ids
-                    .get(&id)
-                    .is_some_and(|(last, _)| *last == self.nonce)
+            let nonce = self.entered.nonce;
+            if let Some(id) = map.running.remove(&nonce)
+                && map.ids.get(&id).is_some_and(|(last, _)| *last == nonce)
             {
                 map.ids.remove(&id);
             }
-            map.suspects -= usize::from(self.suspect);
+            map.suspects -= usize::from(self.entered.suspect);
+            if let Some(n) = map.sagas.get_mut(&self.entered.saga) {
+                *n -= 1;
+            }
         }
         self.calling.set(false);
         drop(self.room.take());
@@ -284,15 +326,45 @@ mod tests {
 
     use super::*;
 
+    fn one(saga: &str, nonce: Nonce) -> Entering {
+        Entering {
+            id: TransactionId(Uuid::nil()),
+            saga: SagaName::new(saga).unwrap(),
+            nonce,
+            incarnation: Incarnation(1),
+            suspect: false,
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_room_is_kept_from_each_saga() {
+        let all = InFlight::new(16, 2);
+        let enter = |saga| all.enter(one(saga, clock::nonce()), all.room(1).remove(0));
+        let mut slots: Vec<Slot> = (0..13).map(|_| enter("a")).collect();
+        assert_eq!((all.shares().full.len(), all.shares().left), (0, 1));
+        slots.push(enter("a"));
+        assert!(all.has_its_share(&SagaName::new("a").unwrap()));
+        assert_eq!((all.shares().full.len(), all.shares().left), (1, 14));
+        let other = enter("b");
+        assert_eq!(all.shares().left, 13);
+        drop((other, slots.pop()));
+        assert_eq!((all.shares().full.len(), all.shares().left), (0, 1));
+    }
+
+    #[test]
+    fn one_saga_alone_has_all_of_it() {
+        let all = InFlight::new(16, 1);
+        assert_eq!(all.shares().left, 16);
+    }
+
     #[tokio::test]
     async fn what_is_being_claimed_keeps_it_from_being_empty() {
-        let all = InFlight::new(1);
+        let all = InFlight::new(1, 1);
         let pending = all.pending();
         let mut empty = pin!(all.empty());
         assert_eq!(poll!(empty.as_mut()), Poll::Pending);
-        let id = TransactionId(Uuid::nil());
         let room = all.room(1).remove(0);
-        let slot = all.enter(id, pending.nonce(), Incarnation(1), false, room);
+        let slot = all.enter(one("a", pending.nonce()), room);
         drop(pending);
         assert_eq!(poll!(empty.as_mut()), Poll::Pending);
         drop(slot);
@@ -301,7 +373,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_claim_that_brought_nothing_lets_it_be_empty() {
-        let all = InFlight::new(1);
+        let all = InFlight::new(1, 1);
         let pending = all.pending();
         let mut empty = pin!(all.empty());
         assert_eq!(poll!(empty.as_mut()), Poll::Pending);

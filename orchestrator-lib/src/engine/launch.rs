@@ -11,7 +11,7 @@ use ring_core::{
 
 use super::{
     Engine,
-    inflight::{Room, Slot},
+    inflight::{Entering, Room, Slot},
     run::{Ran, Run},
 };
 use crate::{
@@ -40,9 +40,14 @@ impl Engine {
             };
             let suspect = claimed.deaths >= SUSPECT_FROM;
             let nonce = claimed.fence.nonce;
-            let slot = self
-                .in_flight
-                .enter(claimed.id, nonce, incarnation, suspect, room);
+            let entering = Entering {
+                id: claimed.id,
+                saga: claimed.saga.clone(),
+                nonce,
+                incarnation,
+                suspect,
+            };
+            let slot = self.in_flight.enter(entering, room);
             let plan = definition.as_ref().map(|d| Arc::clone(&d.plan));
             let version = claimed.version;
             let machine = Transaction::new(plan, claimed);

@@ -4,11 +4,15 @@
 //! Decides nothing. The machine's facts that depend on time (ranges, lease, slots) are told again
 //! whenever they changed.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use ring_core::{
-    id::TransactionId,
+    id::{SagaName, TargetName, TransactionId},
     lookout::{Input, Lookout, Order},
     machine::Machine as _,
     store::{Backlog, Claim, Look},
@@ -38,8 +42,11 @@ struct Facts {
     ranges: Vec<Range>,
     free: u32,
     suspects: u32,
+    rooms: BTreeMap<TargetName, u32>,
     startable: bool,
     draining: bool,
+    /// Sagas that have their share: what is told as free is for the others.
+    full: BTreeSet<SagaName>,
 }
 
 /// Drives the lookout for as long as the engine lives; a node that retries nothing has none.
@@ -62,22 +69,26 @@ pub(super) async fn run(
     loop {
         let measured = matches!(input, Input::Looked { .. } | Input::Unreachable { .. });
         machine.handle(clock::now(), input, &mut orders);
+        // What is ordered by what was told before is for those that had no share then.
+        let mut ordered: Vec<_> = orders.drain(..).map(|o| (o, told.full.clone())).collect();
         let left = engine.in_flight.left();
+        let targets = engine.targets.changed();
         for input in told.news(&engine, &view.borrow_and_update(), reserved) {
             machine.handle(clock::now(), input, &mut orders);
         }
-        for order in orders.drain(..) {
+        ordered.extend(orders.drain(..).map(|o| (o, told.full.clone())));
+        for (order, without) in ordered {
             let room = engine
                 .in_flight
                 .room(usize::try_from(order.limit).unwrap_or(0));
             reserved += room.len();
-            looks.push(Box::pin(look(Arc::clone(&engine), order, room)));
+            looks.push(Box::pin(look(Arc::clone(&engine), order, room, without)));
         }
         let sick = machine.health(clock::now().mono).sick;
         if measured || sick != engine.is_sick() {
             report(&engine, &machine, &health);
         }
-        let sleep = sleep(&machine, &view.borrow());
+        let sleep = sleep(&engine, &machine, &view.borrow());
         // Without a bus nobody changes the view.
         let changes = view.has_changed().is_ok();
         input = tokio::select! {
@@ -94,12 +105,13 @@ pub(super) async fn run(
                 Input::Woke
             }
             () = left => Input::Woke,
+            () = targets => Input::Woke,
             () = tokio::time::sleep(sleep) => Input::Woke,
         };
     }
 }
 
-fn sleep(machine: &Lookout, view: &View) -> Duration {
+fn sleep(engine: &Engine, machine: &Lookout, view: &View) -> Duration {
     let now = clock::now();
     let wake = machine
         .wake_at()
@@ -114,19 +126,24 @@ fn sleep(machine: &Lookout, view: &View) -> Duration {
     } else {
         window
     };
-    wake.min(window).min(LONGEST_SLEEP)
+    let targets = engine.targets.wakes_in(now.mono).unwrap_or(LONGEST_SLEEP);
+    wake.min(window).min(targets).min(LONGEST_SLEEP)
 }
 
 impl Facts {
     fn news(&mut self, engine: &Engine, view: &View, reserved: usize) -> Vec<Input> {
         let now = clock::now();
+        let shares = engine.in_flight.shares();
+        let free = engine.in_flight.free() + reserved;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let new = Self {
             ranges: view.claimable(now.wall).to_vec(),
-            free: count(engine.in_flight.free() + reserved),
+            free: count(free.min(shares.left)),
             suspects: count(engine.in_flight.suspects()),
+            rooms: engine.targets.rooms(now.mono),
             startable: engine.lease.incarnation().is_some(),
             draining: engine.lease.is_draining() || engine.superseded.is_cancelled(),
+            full: shares.full,
         };
         let mut news = Vec::new();
         if new.draining && !self.draining {
@@ -139,6 +156,9 @@ impl Facts {
             let total = count(engine.in_flight.capacity());
             let free = new.free;
             news.push(Input::Slots { free, total });
+        }
+        if new.rooms != self.rooms {
+            news.push(Input::Waiting(new.rooms.clone()));
         }
         if new.ranges != self.ranges {
             news.push(Input::RangesChanged(new.ranges.clone()));
@@ -153,7 +173,12 @@ impl Facts {
 }
 
 /// One look; answers how much room it was given, too.
-async fn look(engine: Arc<Engine>, order: Order, room: Vec<Room>) -> (usize, Input) {
+async fn look(
+    engine: Arc<Engine>,
+    order: Order,
+    room: Vec<Room>,
+    without: BTreeSet<SagaName>,
+) -> (usize, Input) {
     let given = room.len();
     let number = order.look;
     let not_asked = Input::NotAsked { look: number };
@@ -173,6 +198,7 @@ async fn look(engine: Arc<Engine>, order: Order, room: Vec<Room>) -> (usize, Inp
         look: order.rows,
         nonces: pending.iter().map(Pending::nonce).collect(),
         suspects: order.suspects,
+        without,
     };
     let sent_at = clock::now().mono;
     let ranges = match &claim.look {

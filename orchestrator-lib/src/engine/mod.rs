@@ -5,6 +5,7 @@
 //!   lease    one task: opens, renews, closes; tells every run when calls must be dropped
 //!   lookout  one task: claims for the node's own ranges and for the safety net, launches
 //!   ring     one task: member of the ring, says which ranges are the node's own
+//!   targets  one task: which targets have transactions waiting; calls ask the breakers here
 //!   report   one task: what nobody can run, what nobody retries
 //!   run      one task a transaction: its calls, and one write at a time
 //! ```
@@ -20,6 +21,7 @@ mod report;
 mod ring;
 mod run;
 mod start;
+mod targets;
 mod up;
 mod waits;
 
@@ -50,6 +52,7 @@ use self::{
     inflight::InFlight,
     lease::Lease,
     ring::View,
+    targets::Targets,
     waits::{Wait, Waits},
 };
 pub(crate) use self::{
@@ -86,6 +89,7 @@ pub(crate) struct Engine {
     lease: Lease,
     in_flight: InFlight,
     waits: Waits,
+    targets: Targets,
     meter: Meter,
     announcer: Announcer,
     spawner: Spawner,
@@ -171,6 +175,7 @@ impl Engine {
     /// What makes things slower here, while everything still comes to its end.
     pub(crate) fn degraded(&self) -> Vec<String> {
         let mut reasons: Vec<String> = self.full().map(str::to_owned).into_iter().collect();
+        reasons.extend(self.targets.down());
         if !self.config.retry_node {
             return reasons;
         }

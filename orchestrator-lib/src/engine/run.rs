@@ -13,7 +13,7 @@ use std::{
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use ring_core::{
-    id::TransactionId,
+    id::{StepName, TargetName, TransactionId},
     machine::Machine as _,
     saga::{Call, Ending, Hold, Input, Order, Outcome, Payload, Stopped, Transaction},
     store::{To, Write},
@@ -127,7 +127,13 @@ impl Run {
 
     fn perform(&mut self, order: Order) -> Option<Stopped> {
         match order {
-            Order::Write(write) => {
+            Order::Write(mut write) => {
+                if let Some(entry) = &write.entry
+                    && let Some(target) = self.target(&entry.step).cloned()
+                {
+                    let alone = self.is_alone(entry.position.seq);
+                    self.engine.pause_for_target(&target, alone, &mut write);
+                }
                 self.last = Some(write.to.clone());
                 self.write = Some(Box::pin(written(Arc::clone(&self.engine), write)));
             }
@@ -159,20 +165,40 @@ impl Run {
             shared: self.engine.shared.clone(),
         };
         let engine = Arc::clone(&self.engine);
+        let target = self.target(&call.step).cloned();
+        let id = self.here.transaction;
         Some(Box::pin(async move {
-            if engine.lease.may_start().await {
-                let began = clock::now().mono;
-                let input = caller.make(call).await;
-                engine.called(&input, clock::now().mono.since(began));
-                input
-            } else {
-                let by = Hold::Lease;
-                Input::Held {
-                    call: call.call,
-                    by,
-                }
+            let number = call.call;
+            let held = |by| Input::Held { call: number, by };
+            let ticket = match target {
+                Some(target) => match engine.ticket(target, id, call.attempt > 1).await {
+                    Ok(ticket) => Some(ticket),
+                    Err(by) => return held(by),
+                },
+                None => None,
+            };
+            if !engine.lease.may_start().await {
+                return held(Hold::Lease);
+            }
+            let began = clock::now().mono;
+            let input = caller.make(call).await;
+            engine.called(&input, clock::now().mono.since(began));
+            match ticket {
+                Some(ticket) => ticket.ended(input),
+                None => input,
             }
         }))
+    }
+
+    /// What a step calls.
+    fn target(&self, step: &StepName) -> Option<&TargetName> {
+        self.definition.as_ref()?.steps.get(step)?.target()
+    }
+
+    /// Whether a step is open by itself.
+    fn is_alone(&self, seq: u32) -> bool {
+        let plan = self.definition.as_ref().map(|d| &d.plan);
+        plan.is_some_and(|plan| plan.group(seq).len() == 1)
     }
 
     /// The next fact: the lease's and the drain's come first.

@@ -5,13 +5,16 @@
 use std::{sync::Arc, time::Duration};
 
 use ring_core::{
-    id::{RegionCode, TransactionId},
+    id::{RegionCode, SagaName, TransactionId},
     saga::{Payload, Transaction},
     store::{Incarnation, Start, Started as Stored},
 };
 use ring_shell::{clock, token::token_of};
 
-use super::{Engine, Life, inflight::Room};
+use super::{
+    Engine, Life,
+    inflight::{Entering, Room},
+};
 use crate::{Error, MAX_KEY_BYTES, Started, context::Here, saga::Definition, telemetry::STARTED};
 
 /// How long a start waits for room and a lease before it is left to any retry node: longer than
@@ -56,7 +59,7 @@ impl Engine {
         input: Payload,
     ) -> Result<Started, Error> {
         self.check(definition, &key)?;
-        let claim = self.right_to_claim().await?;
+        let claim = self.right_to_claim(&definition.plan.runs().saga).await?;
         let pending = claim.as_ref().map(|_| self.in_flight.pending());
         // Asked again after the nonce is announced: a drain waits for those, and only for those.
         self.is_up()?;
@@ -75,9 +78,14 @@ impl Engine {
             Stored::New(fence) => {
                 if let (Some(fence), Some((incarnation, room))) = (fence, claim) {
                     let nonce = fence.nonce;
-                    let slot = self
-                        .in_flight
-                        .enter(start.id, nonce, incarnation, false, room);
+                    let entering = Entering {
+                        id: start.id,
+                        saga: start.saga.clone(),
+                        nonce,
+                        incarnation,
+                        suspect: false,
+                    };
+                    let slot = self.in_flight.enter(entering, room);
                     let plan = Arc::clone(&definition.plan);
                     let machine = Transaction::started(plan, &start, fence, clock::now());
                     let here = Here {
@@ -146,7 +154,10 @@ impl Engine {
     }
 
     /// Room and lease for running it here; none when a retry node, perhaps this one, takes it.
-    async fn right_to_claim(&self) -> Result<Option<(Incarnation, Room)>, Error> {
+    async fn right_to_claim(&self, saga: &SagaName) -> Result<Option<(Incarnation, Room)>, Error> {
+        if self.config.retry_node && self.in_flight.has_its_share(saga) {
+            return Ok(None);
+        }
         let now = self.in_flight.room(1).pop();
         if let (Some(of), Some(room)) = (self.lease.incarnation(), now) {
             return Ok(Some((of, room)));

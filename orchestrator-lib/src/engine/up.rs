@@ -1,8 +1,12 @@
 //! Bringing a node up: store, bus, tasks; waits with backoff while the database is away.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use ring_core::{
+    breaker::Limits,
     bus::Told,
     id::{BootId, SagaName},
     orchestrator::{self, Orchestrator},
@@ -21,14 +25,21 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Engine, Life, Strings, announce::Announcer, inflight::InFlight, lease, lease::Lease, lookout,
-    report, ring, waits::Waits,
+    Engine, Life, Strings,
+    announce::Announcer,
+    inflight::InFlight,
+    lease,
+    lease::Lease,
+    lookout, report, ring,
+    targets::{self, Targets},
+    waits::Waits,
 };
 use crate::{
     Config, Error,
     config::{ConfigError, ConfigErrors},
     context::Shared,
     saga::Definition,
+    step::ErasedStep,
     store::{self, Operator, Store},
 };
 
@@ -53,16 +64,19 @@ pub(crate) async fn up(parts: Parts) -> Result<(Arc<Engine>, Strings), Error> {
     let client = bus.as_ref().map(|(bus, _)| bus.client().clone());
     let (view_sent, view) = watch::channel(ring::View::default());
     let announcer = Announcer::new(config.scope(), config.instance.clone(), boot, client);
+    let names: BTreeSet<&SagaName> = parts.sagas.keys().map(|(name, _)| name).collect();
+    let sagas = names.len();
     let engine = Arc::new(Engine {
         timing: config.timing(),
         boot,
-        sagas: parts.sagas,
         shared: parts.shared,
         store,
         operator,
         lease: Lease::new(),
-        in_flight: InFlight::new(config.capacity),
+        in_flight: InFlight::new(config.capacity, sagas),
         waits: Waits::default(),
+        targets: targets(&parts.sagas, &config),
+        sagas: parts.sagas,
         meter,
         announcer,
         spawner: tasks.spawner(),
@@ -95,6 +109,7 @@ pub(crate) async fn up(parts: Parts) -> Result<(Arc<Engine>, Strings), Error> {
         engine.on_bus(bus, told, port, &strings);
     }
     engine.spawn(lookout::run(Arc::clone(&engine), view, measured));
+    engine.spawn(targets::run(Arc::clone(&engine)));
     engine.spawn(report::run(Arc::clone(&engine)));
     engine.first_lease().await;
     Ok((engine, strings))
@@ -169,6 +184,14 @@ async fn migrate(settings: &store::Config) -> Result<(), store::Error> {
         tracing::info!(name, "migrated the store");
     }
     Ok(())
+}
+
+/// What the sagas here call.
+fn targets(sagas: &BTreeMap<(SagaName, u32), Arc<Definition>>, config: &Config) -> Targets {
+    let steps = sagas.values().flat_map(|d| d.steps.values());
+    let named = steps.filter_map(ErasedStep::target).cloned().collect();
+    let capacity = u32::try_from(config.capacity).unwrap_or(u32::MAX);
+    Targets::new(named, Limits::for_capacity(capacity))
 }
 
 /// Begins to connect; servers may come later. A node that retries nothing claims nothing by the

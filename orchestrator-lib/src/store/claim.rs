@@ -1,10 +1,10 @@
 //! Claims: who gets which rows is decided by four statements; here stands what surrounds them.
 //! A claim whose answer was lost is re-read by its nonces before anybody is told that it failed.
 
-use std::{error::Error as _, time::Duration};
+use std::{collections::BTreeSet, error::Error as _, time::Duration};
 
 use ring_core::{
-    id::TransactionId,
+    id::{SagaName, TransactionId},
     saga::{Entry, Payload, Retry, State, Wake},
     store::{Backlog, Claim, Claimed, Incarnation, Look, Missing, Taken},
     token::Range,
@@ -61,7 +61,8 @@ impl Store {
     pub async fn claim(&self, me: Incarnation, claim: &Claim) -> Result<Claims, Error> {
         let no_lease = || Error::permanent("claim", Reason("no lease was opened"));
         let definitions = self.tenure().ok_or_else(no_lease)?;
-        if claim.nonces.is_empty() {
+        let definitions = self.but(&definitions, &claim.without);
+        if claim.nonces.is_empty() || definitions.is_empty() {
             return Ok(Claims::default());
         }
         let before = self.unconfirmed_commits();
@@ -78,6 +79,16 @@ impl Store {
             ));
         }
         self.sort_out(rows, taken(&claim.look)).await
+    }
+
+    /// These definitions, but none of the sagas that may have nothing more.
+    fn but(&self, definitions: &[i32], without: &BTreeSet<SagaName>) -> Vec<i32> {
+        let has_enough = |number: &i32| {
+            self.defined(*number)
+                .is_some_and(|runs| without.contains(&runs.saga))
+        };
+        let all = definitions.iter().copied();
+        all.filter(|number| !has_enough(number)).collect()
     }
 
     /// Rows that an earlier claim took without our hearing of it: see [`Claim::nonces`].

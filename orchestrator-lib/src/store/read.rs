@@ -1,8 +1,10 @@
 //! What the engine asks besides claims and writes: outcomes for those who wait, wake-ups, and
 //! whether anybody could continue what stands still.
 
+use std::collections::BTreeSet;
+
 use ring_core::{
-    id::{SagaName, StepName, TransactionId},
+    id::{SagaName, StepName, TargetName, TransactionId},
     saga::{Payload, State, Wake},
 };
 use uuid::Uuid;
@@ -151,6 +153,31 @@ impl Store {
             }
         }
         Ok((seen, wakes))
+    }
+
+    /// For which of these targets transactions of the service wait.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when the database is away.
+    pub async fn waited_for(
+        &self,
+        targets: &BTreeSet<TargetName>,
+    ) -> Result<BTreeSet<TargetName>, Error> {
+        let (region, cluster, service) = self.place();
+        let names: Vec<&str> = targets.iter().map(TargetName::as_str).collect();
+        let asked = self
+            .inner
+            .claim
+            .call("look for what waits for targets", async |s| {
+                s.rows(sql::WAITED_FOR, &[&region, &cluster, &service, &names])
+                    .await
+            });
+        let rows = asked.await?;
+        let waits = rows.iter().map(|row| {
+            let name = TargetName::new(get::<&str>(row, "target")?).ok();
+            known(name, "a target that was not asked for")
+        });
+        waits.collect()
     }
 
     /// Whether this service's waiting transactions have a living retry node.

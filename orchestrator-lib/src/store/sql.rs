@@ -50,6 +50,7 @@ statements! {
     STANDING = "standing";
     START = "start";
     START_READ = "start_read";
+    WAITED_FOR = "waited_for";
     WAKE = "wake";
     WAKES = "wakes";
     WRITE = "write";

@@ -10,7 +10,7 @@
     reason = "a test names the one answer it expects"
 )]
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use orchestrator_lib::store::{Claims, Config, Process, Store, migrate};
 use ring_core::{
@@ -158,6 +158,7 @@ impl Node {
             look,
             nonces: (0..most).map(|_| nonce()).collect(),
             suspects,
+            without: BTreeSet::new(),
         };
         Ok(self.store.claim(self.me, &claim).await?)
     }

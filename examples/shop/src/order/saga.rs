@@ -17,6 +17,10 @@ use crate::wire::{About, Charge, Order, Receipt, Reservation, Reserve};
 const RESERVE: Key<Reservation> = Key::new("reserve");
 const CHARGE: Key<Receipt> = Key::new("charge");
 
+// What is up or down as a whole: orders wait for it, and don't use up their attempts.
+const INVENTORY: &str = "inventory";
+const PAYMENT: &str = "payment";
+
 /// How long a participant's failures are put up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
@@ -60,20 +64,23 @@ pub fn place_order(patience: &Patience) -> Result<Saga<Order>, Mistakes> {
                 .compensate(release)
                 .retry(retry)
                 .retry_compensation(undo)
-                .time_limit(limit),
+                .time_limit(limit)
+                .target(INVENTORY),
         )
         .step(
             Step::new(CHARGE, charge)
                 .compensate(refund)
                 .retry(retry)
                 .retry_compensation(undo)
-                .time_limit(limit),
+                .time_limit(limit)
+                .target(PAYMENT),
         )
         .step(
             Step::new("confirm", confirm)
                 .recovery(Recovery::ForwardOnly)
                 .retry(undo)
-                .time_limit(limit),
+                .time_limit(limit)
+                .target(INVENTORY),
         )
         .build()
 }

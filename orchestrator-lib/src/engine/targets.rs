@@ -1,0 +1,291 @@
+//! The breakers at work: calls ask before they are made and tell how they ended, and changes are
+//! announced.
+//!
+//! Decides nothing: the breaker does. A call that may not be made now waits a moment here while its
+//! target works; while it is down, the transaction waits in the store.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use ring_core::{
+    breaker::{Ask, Breaker, Change, Gave, Limits, Pass, Verdict, Why},
+    chance,
+    id::{TargetName, TransactionId},
+    saga::{Attempt, Class, Hold, Input, Outcome},
+    store::{To, Write},
+    time::{Mono, Wall},
+    wire::Fact,
+};
+use ring_shell::clock;
+use tokio::sync::{Notify, futures::Notified};
+
+use super::Engine;
+use crate::telemetry::{CALLS_HELD, TARGET_CHANGES, TARGETS_DOWN};
+
+/// A call of a target that works waits so long in memory for its turn; the store is asked for
+/// nothing meanwhile.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// When a transaction that waits for its target is looked at again at the latest, should nobody who
+/// sees the target work find it. The same for all: they keep their order.
+const AT_THE_LATEST: Duration = Duration::from_secs(60);
+
+/// Between two looks for targets that transactions wait for: what others left waiting is found as
+/// soon as what is due.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The process's breakers.
+pub(super) struct Targets {
+    breaker: Mutex<Breaker>,
+    /// Those of the sagas here.
+    named: BTreeSet<TargetName>,
+    /// A call has ended: one that waits in memory may have its place.
+    freed: Notify,
+    /// A target went down or came back, or others wait for it.
+    changed: Notify,
+}
+
+/// The right to make one call; without a word of how it ended it says nothing of the target.
+pub(super) struct Ticket {
+    engine: Arc<Engine>,
+    target: TargetName,
+    pass: Option<Pass>,
+}
+
+impl Targets {
+    pub(super) fn new(named: BTreeSet<TargetName>, limits: Limits) -> Self {
+        Self {
+            breaker: Mutex::new(Breaker::new(limits, clock::chance())),
+            named,
+            freed: Notify::new(),
+            changed: Notify::new(),
+        }
+    }
+
+    /// How many transactions that wait may be taken, by target.
+    pub(super) fn rooms(&self, now: Mono) -> BTreeMap<TargetName, u32> {
+        self.lock().rooms(now)
+    }
+
+    /// How long until that is another.
+    pub(super) fn wakes_in(&self, now: Mono) -> Option<Duration> {
+        self.lock().wake_at(now).map(|at| at.since(now))
+    }
+
+    /// Completes when something changes after this was called.
+    pub(super) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
+    }
+
+    /// For people: what is down, and since when.
+    pub(super) fn down(&self) -> Vec<String> {
+        let say = |(target, since): (&TargetName, Wall)| {
+            format!(
+                "target {target} is down since {}: its transactions wait for it",
+                since.rfc3339()
+            )
+        };
+        self.lock().down().map(say).collect()
+    }
+
+    fn is_down(&self, target: &TargetName) -> bool {
+        self.lock().is_down(target)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Breaker> {
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine {
+    /// The right to call, at the latest after a moment.
+    pub(super) async fn ticket(
+        self: &Arc<Self>,
+        target: TargetName,
+        id: TransactionId,
+        retry: bool,
+    ) -> Result<Ticket, Hold> {
+        let (high, low) = id.0.as_u64_pair();
+        let caller = high ^ low;
+        let until = clock::now().mono.plus(PATIENCE);
+        loop {
+            let now = clock::now().mono;
+            let changed = self.targets.changed();
+            let verdict = self.targets.lock().ask(now, &target, Ask { caller, retry });
+            let (after, why) = match verdict {
+                Verdict::Go(pass) => {
+                    return Ok(Ticket {
+                        engine: Arc::clone(self),
+                        target,
+                        pass: Some(pass),
+                    });
+                }
+                Verdict::Hold { after, why } => (after, why),
+            };
+            let left = until.since(now);
+            if why != Why::Busy || left.is_zero() {
+                self.meter.count_as(CALLS_HELD, "why", word(why));
+                return Err(self.waits(target));
+            }
+            tokio::select! {
+                () = changed => {}
+                () = self.targets.freed.notified() => {}
+                () = tokio::time::sleep(after.min(left)) => {}
+            }
+        }
+    }
+
+    fn waits(&self, target: TargetName) -> Hold {
+        self.targets.lock().waited_for(&target, true);
+        Hold::Target {
+            target: target.as_str().to_owned(),
+            after: AT_THE_LATEST,
+        }
+    }
+
+    /// A pause after a failure of a target that is down is a wait for the target, and no attempt:
+    /// what the step may bear is for a target that works. In a group others may have to go on
+    /// before the target works, so the row waits for its time alone.
+    pub(super) fn pause_for_target(&self, target: &TargetName, alone: bool, write: &mut Write) {
+        let Some(entry) = &mut write.entry else {
+            return;
+        };
+        let fails = match entry.attempt {
+            Attempt::Paused { class, .. } => speaks_against(class),
+            Attempt::Done(_) | Attempt::Refused { .. } | Attempt::Skipped => false,
+        };
+        if !fails || !self.targets.is_down(target) {
+            return;
+        }
+        entry.attempts = entry.attempts.saturating_sub(1);
+        if let To::Park {
+            attempts,
+            waiting_on: waiting_on @ None,
+            ..
+        } = &mut write.to
+            && alone
+        {
+            *attempts = attempts.saturating_sub(1);
+            *waiting_on = Some(target.as_str().to_owned());
+            self.targets.lock().waited_for(target, true);
+        }
+    }
+
+    fn tell(&self, target: &TargetName, pass: Pass, gave: Gave) {
+        let mut changes = Vec::new();
+        let down = {
+            let mut breaker = self.targets.lock();
+            breaker.ended(clock::now(), target, pass, gave, &mut changes);
+            breaker.down().count()
+        };
+        self.targets.freed.notify_one();
+        for change in changes {
+            #[expect(clippy::cast_precision_loss, reason = "a metric")]
+            self.meter.set(TARGETS_DOWN, down as f64);
+            self.targets.changed.notify_waiters();
+            self.announce_target(change);
+        }
+    }
+
+    fn announce_target(&self, change: Change) {
+        let (fact, word) = match change {
+            Change::Down(target) => {
+                tracing::warn!(%target, "a target is down: its transactions wait for it");
+                let target = target.to_string();
+                (Fact::TargetDown { target }, "down")
+            }
+            Change::Up(target) => {
+                tracing::info!(%target, "a target works again");
+                let target = target.to_string();
+                (Fact::TargetUp { target }, "up")
+            }
+        };
+        self.meter.count_as(TARGET_CHANGES, "change", word);
+        let announcer = self.announcer.clone();
+        // Whoever told it may be dropped at any moment.
+        self.spawn(async move { announcer.tell(fact).await });
+    }
+}
+
+impl Ticket {
+    /// The call gave this. A failure that was certainly not applied, of a target that is down, is
+    /// as if the call had not been made.
+    pub(super) fn ended(mut self, input: Input) -> Input {
+        let Input::Returned { call, outcome } = input else {
+            return input;
+        };
+        let class = match &outcome {
+            Outcome::Done(_) | Outcome::Waits | Outcome::NotApplied => None,
+            Outcome::Failed { class, .. } => Some(*class),
+        };
+        let fails = class.is_some_and(speaks_against);
+        self.give_back(if fails { Gave::Fails } else { Gave::Works });
+        if class == Some(Class::Transient) && self.engine.targets.is_down(&self.target) {
+            let target = self.target.clone();
+            tracing::debug!(%target, ?outcome, "a failure of a target that is down");
+            return Input::Held {
+                call,
+                by: self.engine.waits(target),
+            };
+        }
+        Input::Returned { call, outcome }
+    }
+
+    fn give_back(&mut self, gave: Gave) {
+        if let Some(pass) = self.pass.take() {
+            self.engine.tell(&self.target, pass, gave);
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.give_back(Gave::Nothing);
+    }
+}
+
+/// Looks for targets that transactions wait for, for as long as a retry node lives.
+pub(super) async fn run(engine: Arc<Engine>) {
+    let named = engine.targets.named.clone();
+    if !engine.config.retry_node || named.is_empty() {
+        return;
+    }
+    let seed = clock::chance();
+    let mut count = 0;
+    while *engine.life.borrow() == super::Life::Up {
+        match engine.store.waited_for(&named).await {
+            Ok(waits) => {
+                let mut breaker = engine.targets.lock();
+                for target in &named {
+                    breaker.waited_for(target, waits.contains(target));
+                }
+                drop(breaker);
+                if !waits.is_empty() {
+                    engine.targets.changed.notify_waiters();
+                }
+            }
+            Err(error) => tracing::debug!(%error, "could not look for what waits for targets"),
+        }
+        tokio::time::sleep(chance::spread(seed, count, LOOK)).await;
+        count += 1;
+    }
+}
+
+/// Whether such a failure is the target's: a refusal shows that it works.
+fn speaks_against(class: Class) -> bool {
+    match class {
+        Class::Transient | Class::Unknown => true,
+        Class::Business | Class::Persistent => false,
+    }
+}
+
+fn word(why: Why) -> &'static str {
+    match why {
+        Why::Down => "down",
+        Why::Busy => "busy",
+        Why::Budget => "budget",
+    }
+}
