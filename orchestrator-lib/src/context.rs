@@ -16,6 +16,7 @@ use ring_core::{
     saga::{Call, Direction, IdempotencyKey},
 };
 use serde::de::DeserializeOwned;
+use tokio::sync::Notify;
 
 use crate::StepError;
 
@@ -47,6 +48,7 @@ struct Inner {
     here: Here,
     call: Call,
     shared: Shared,
+    beats: Arc<Notify>,
 }
 
 /// Which transaction a call belongs to.
@@ -79,7 +81,23 @@ impl<R> Key<R> {
 
 impl Context {
     pub(crate) fn new(here: Here, call: Call, shared: Shared) -> Self {
-        Self(Arc::new(Inner { here, call, shared }))
+        Self(Arc::new(Inner {
+            here,
+            call,
+            shared,
+            beats: Arc::default(),
+        }))
+    }
+
+    pub(crate) fn beats(&self) -> Arc<Notify> {
+        Arc::clone(&self.0.beats)
+    }
+
+    /// Says that a long call is still at work: see
+    /// [`Step::heartbeat_within`](crate::Step::heartbeat_within). Cheap; call it as often as you
+    /// like.
+    pub fn heartbeat(&self) {
+        self.0.beats.notify_one();
     }
 
     /// The idempotency key of this call, `transaction/direction/step`: the same for every attempt,

@@ -41,6 +41,9 @@ pub enum Error {
         /// How long it is.
         bytes: usize,
     },
+    /// The name is no step's.
+    #[error("a signal is sent to a step: {0}")]
+    StepName(String),
     /// The idempotency key was used before, with another input.
     #[error(
         "key {key:?} was used before with another input, by transaction {by}: a new request needs a new key"

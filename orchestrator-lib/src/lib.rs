@@ -63,6 +63,7 @@ mod context;
 mod engine;
 mod error;
 mod failure;
+mod flow;
 mod node;
 mod retry;
 mod saga;
@@ -76,14 +77,15 @@ pub use config::{Config, ConfigError, ConfigErrors, Database, Nats, Times};
 pub use context::{Context, Key};
 pub use error::{Error, MAX_KEY_BYTES};
 pub use failure::{Class, StepError};
-pub use node::{Drained, Ended, Node, NodeBuilder, Output, Started};
+pub use flow::{Branch, Flow, Group};
+pub use node::{Drained, Ended, Heard, Node, NodeBuilder, Output, Reached, Started};
 pub use retry::Retry;
 pub use ring_core::{
     id::TransactionId,
     saga::{Recovery, State},
 };
 pub use saga::{DEFAULT_LIFETIME, Mistake, Mistakes, Saga, SagaBuilder};
-pub use step::{DEFAULT_TIME_LIMIT, Step};
+pub use step::{DEFAULT_TIME_LIMIT, Probe, Step};
 
 /// The README's saga compiles.
 #[cfg(doctest)]

@@ -26,7 +26,10 @@ use std::{any::Any, collections::VecDeque, sync::Arc, time::Duration};
 use ring_core::{
     id::{Nonce, RegionCode, TransactionId},
     machine::Machine as _,
-    saga::{Direction, Ending, Entry, Input, Order, Payload, Position, Stopped, Transaction},
+    saga::{
+        Call, Direction, Ending, Entry, Input, Order, Outcome, Payload, Position, Stopped,
+        Transaction,
+    },
     store::{Claimed, Fence, Taken, To, Write, Written},
     time::{Mono, Now, Wall},
 };
@@ -35,7 +38,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     Ended, Error, Output, Saga,
     context::{Here, Shared},
-    engine::Caller,
+    engine::{Answer, Caller, Children},
     saga::Definition,
 };
 
@@ -152,7 +155,21 @@ impl Trial {
             },
             input: row.claimed.input.clone(),
             shared: self.shared.clone(),
+            children: Arc::new(NoChildren),
         }
+    }
+}
+
+/// A trial has no other transactions: a child is done at once and undone at once.
+struct NoChildren;
+
+impl Children for NoChildren {
+    fn start(&self, _: Arc<Definition>, _: Call, _: Payload) -> Answer<'_> {
+        Box::pin(std::future::ready(Ok(Outcome::Done(Payload::null()))))
+    }
+
+    fn undo(&self, _: Arc<Definition>, _: Call) -> Answer<'_> {
+        Box::pin(std::future::ready(Ok(Outcome::Done(Payload::null()))))
     }
 }
 

@@ -178,6 +178,42 @@ fn cases() -> BTreeMap<&'static str, (Vec<String>, u64, &'static str)> {
         ),
         ("inputs", (vec![own("id")], 600, "payload_pkey")),
         ("wakes", (vec![own("id")], 600, "wake_of_transaction")),
+        (
+            "child_start",
+            (
+                [
+                    scope.clone(),
+                    texts(&[
+                        one,
+                        "1",
+                        "gen_random_uuid()",
+                        "'step'",
+                        "gen_random_uuid()",
+                        "7",
+                        "'s1'",
+                        "1",
+                        "'child'",
+                        "'{}'",
+                        "1000",
+                    ]),
+                ]
+                .concat(),
+                100,
+                "idempotency_pkey",
+            ),
+        ),
+        (
+            "child_undo",
+            (
+                [
+                    scope.clone(),
+                    texts(&["'s1'", "'k1'", "gen_random_uuid()", "'{}'", "1000"]),
+                ]
+                .concat(),
+                100,
+                "idempotency_pkey",
+            ),
+        ),
         ("hear", (texts(&[one]), 50, "transaction_pkey")),
         ("log", (vec![own("id")], 1_000, "step_pkey")),
         ("present", (vec![own("id")], 600, "transaction_pkey")),

@@ -1,9 +1,10 @@
 //! One call of a user's code, in a task of its own: a panic, a passed time limit and a dropped
 //! call become failures of that step, and nothing of it outlives whoever waits for it.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
-use ring_core::saga::{Call, Class, Direction, Input, Outcome, Payload, Text};
+use ring_core::saga::{Asked, Call, Class, Direction, Input, Outcome, Payload, Text};
+use tokio::{sync::Notify, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
     context::{Here, Shared},
     failure::Classifier,
     saga::Definition,
+    step::ErasedStep,
 };
 
 /// What a call is made with.
@@ -19,14 +21,27 @@ pub(crate) struct Caller {
     pub(crate) here: Here,
     pub(crate) input: Payload,
     pub(crate) shared: Shared,
+    pub(crate) children: Arc<dyn Children>,
 }
+
+/// What starts and undoes sub-sagas.
+pub(crate) trait Children: Send + Sync {
+    /// Starts the child of a step once; its end comes to the parent as a wake-up.
+    fn start(&self, child: Arc<Definition>, call: Call, input: Payload) -> Answer<'_>;
+
+    /// Undoes what the step started, if it did.
+    fn undo(&self, child: Arc<Definition>, call: Call) -> Answer<'_>;
+}
+
+/// What a call gives in the end.
+pub(crate) type Answer<'a> = Pin<Box<dyn Future<Output = Result<Outcome, StepError>> + Send + 'a>>;
 
 impl Caller {
     /// Makes the call; dropping the future aborts it.
     pub(crate) async fn make(self, call: Call) -> Input {
         let number = call.call;
-        let outcome = match self.done(call).await {
-            Ok(result) => Outcome::Done(result),
+        let outcome = match self.outcome(call).await {
+            Ok(outcome) => outcome,
             Err(error) => failed(&error, self.definition.classifier.as_ref()),
         };
         Input::Returned {
@@ -35,44 +50,117 @@ impl Caller {
         }
     }
 
-    async fn done(&self, call: Call) -> Result<Payload, StepError> {
-        let limit = call.time_limit;
+    async fn outcome(&self, call: Call) -> Result<Outcome, StepError> {
         let Some(step) = self.definition.steps.get(&call.step) else {
             let name = call.step;
             return Err(StepError::persistent(format_args!(
                 "the saga has no step {name}"
             )));
         };
+        match (call.position.direction, &step.child) {
+            (Direction::Forward, Some(child)) => {
+                // The action of such a step gives the child's input.
+                let Outcome::Done(input) = self.act(step, call.clone()).await? else {
+                    return Err(StepError::persistent("the sub-saga has no input"));
+                };
+                self.children.start(Arc::clone(child), call, input).await
+            }
+            (Direction::Compensating, Some(child)) => {
+                self.children.undo(Arc::clone(child), call).await
+            }
+            (_, None) if call.asked == Asked::Probe => self.probe(step, call).await,
+            (_, None) => self.act(step, call).await,
+        }
+    }
+
+    async fn act(&self, step: &ErasedStep, call: Call) -> Result<Outcome, StepError> {
         let function = match call.position.direction {
             Direction::Forward => Some(Arc::clone(&step.action)),
             Direction::Compensating => step.compensation.clone(),
         };
         let Some(function) = function else {
-            return Ok(Payload::null());
+            return Ok(Outcome::Done(Payload::null()));
         };
+        let limits = Limits::of(step, &call);
         let result_of_action = call.result_of_action.clone();
-        let context = Context::new(self.here.clone(), call, self.shared.clone());
+        let context = self.context(call);
+        let beats = context.beats();
         let input = self.input.clone();
         // The function itself runs in the task, too: it may panic before its first await.
         let task = async move { function(context, input, result_of_action).await };
-        limited(limit, AbortOnDropHandle::new(tokio::spawn(task))).await
+        limits.hold(beats, task).await.map(Outcome::Done)
+    }
+
+    async fn probe(&self, step: &ErasedStep, call: Call) -> Result<Outcome, StepError> {
+        let Some(probe) = step.probe.clone() else {
+            return Ok(Outcome::NotApplied);
+        };
+        let limits = Limits::of(step, &call);
+        let context = self.context(call);
+        let beats = context.beats();
+        let input = self.input.clone();
+        let task = async move { probe(context, input).await };
+        let found = limits.hold(beats, task).await?;
+        Ok(found.map_or(Outcome::NotApplied, Outcome::Done))
+    }
+
+    fn context(&self, call: Call) -> Context {
+        Context::new(self.here.clone(), call, self.shared.clone())
     }
 }
 
-async fn limited(
-    limit: Duration,
-    task: AbortOnDropHandle<Result<Payload, StepError>>,
-) -> Result<Payload, StepError> {
-    match tokio::time::timeout(limit, task).await {
-        Ok(Ok(done)) => done,
-        Ok(Err(join)) => match join.try_into_panic() {
-            Ok(panic) => Err(StepError::panicked(&*panic)),
-            Err(_) => Err(StepError::unknown("the runtime dropped the call")),
-        },
-        Err(_) => Err(StepError::unknown(format_args!(
-            "no answer within {limit:?}"
-        ))),
+/// How long a call may take, and how long it may be silent.
+struct Limits {
+    whole: Duration,
+    silence: Option<Duration>,
+}
+
+impl Limits {
+    fn of(step: &ErasedStep, call: &Call) -> Self {
+        Self {
+            whole: call.time_limit,
+            silence: step.heartbeat,
+        }
     }
+
+    /// Runs the task in the background until it ends or a limit is over.
+    async fn hold<T: Send + 'static>(
+        &self,
+        beats: Arc<Notify>,
+        task: impl Future<Output = Result<T, StepError>> + Send + 'static,
+    ) -> Result<T, StepError> {
+        let task = AbortOnDropHandle::new(tokio::spawn(task));
+        let Self { whole, silence } = *self;
+        let ended = async {
+            tokio::select! {
+                biased;
+                joined = task => Ok(joined),
+                silent = silence_of(silence, beats) => Err(silent),
+            }
+        };
+        match timeout(whole, ended).await {
+            Ok(Ok(Ok(done))) => done,
+            Ok(Ok(Err(join))) => match join.try_into_panic() {
+                Ok(panic) => Err(StepError::panicked(&*panic)),
+                Err(_) => Err(StepError::unknown("the runtime dropped the call")),
+            },
+            Ok(Err(silence)) => Err(StepError::unknown(format_args!(
+                "no heartbeat within {silence:?}"
+            ))),
+            Err(_) => Err(StepError::unknown(format_args!(
+                "no answer within {whole:?}"
+            ))),
+        }
+    }
+}
+
+/// Completes when nothing was heard for so long.
+async fn silence_of(limit: Option<Duration>, beats: Arc<Notify>) -> Duration {
+    let Some(limit) = limit else {
+        return std::future::pending().await;
+    };
+    while timeout(limit, beats.notified()).await.is_ok() {}
+    limit
 }
 
 fn failed(error: &StepError, classifier: Option<&Classifier>) -> Outcome {

@@ -12,6 +12,7 @@
 
 mod announce;
 mod call;
+mod child;
 mod drain;
 mod inflight;
 mod launch;
@@ -46,7 +47,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "testing")]
-pub(crate) use self::call::Caller;
+pub(crate) use self::call::{Answer, Caller, Children};
 use self::{
     announce::Announcer,
     inflight::InFlight,
@@ -119,6 +120,11 @@ impl Engine {
 
     pub(crate) fn wait(&self, id: TransactionId) -> Wait<'_> {
         self.waits.wait(id)
+    }
+
+    /// Tells the run of a transaction, if it runs here, that its row was woken.
+    pub(crate) fn woken(&self, id: TransactionId, wake_seq: u64) {
+        self.in_flight.woken(id, wake_seq);
     }
 
     /// Whether a transaction runs here now.

@@ -21,7 +21,7 @@ use ring_core::{
 use ring_shell::clock;
 use tokio::sync::watch;
 
-use super::{Engine, call::Caller, inflight::Slot, lease::Fate};
+use super::{Engine, call::Caller, child::Nursery, inflight::Slot, lease::Fate};
 use crate::{
     context::Here,
     error::chain,
@@ -163,6 +163,11 @@ impl Run {
             here: self.here.clone(),
             input: self.machine.input().clone(),
             shared: self.engine.shared.clone(),
+            children: Arc::new(Nursery::new(
+                Arc::clone(&self.engine),
+                self.machine.id(),
+                self.machine.fence(),
+            )),
         };
         let engine = Arc::clone(&self.engine);
         let target = self.target(&call.step).cloned();

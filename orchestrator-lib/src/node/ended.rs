@@ -45,6 +45,15 @@ pub enum Ended {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output(pub(crate) Payload);
 
+/// A step that somebody waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reached<R> {
+    /// It is done, with its result.
+    Done(R),
+    /// It won't be: the transaction ended, or goes back, without it.
+    Passed,
+}
+
 /// What became of the transactions that ran when a node was drained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drained {

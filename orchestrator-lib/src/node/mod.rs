@@ -5,6 +5,7 @@
 
 mod builder;
 mod ended;
+mod tell;
 mod wait;
 
 use std::{
@@ -18,10 +19,11 @@ use serde::{Serialize, de::DeserializeOwned};
 
 pub use self::{
     builder::NodeBuilder,
-    ended::{Drained, Ended, Output, Started},
+    ended::{Drained, Ended, Output, Reached, Started},
+    tell::Heard,
 };
 use crate::{
-    Config, Error, Saga,
+    Config, Error, Key, Saga,
     engine::{self, Engine, Life, Strings},
     store::Operator,
 };
@@ -88,6 +90,19 @@ impl Node {
     /// [`Error::Store`] when the store can't be asked until then.
     pub async fn wait(&self, id: TransactionId, within: Duration) -> Result<Ended, Error> {
         wait::wait(&self.0.engine, id, within).await
+    }
+
+    /// Waits until a step of a transaction is done, on whichever node, and reads its result.
+    ///
+    /// # Errors
+    /// As for [`Node::wait`], and [`Error::Result`] when the result is of another type.
+    pub async fn wait_for_step<R: DeserializeOwned>(
+        &self,
+        id: TransactionId,
+        step: impl Into<Key<R>>,
+        within: Duration,
+    ) -> Result<Reached<R>, Error> {
+        wait::step(&self.0.engine, id, step.into(), within).await
     }
 
     /// Why this node can't do its work; empty when it can. The texts are for people and for a

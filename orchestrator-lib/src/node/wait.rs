@@ -7,7 +7,9 @@ use ring_core::{
     saga::{Attempt, Direction, Entry, Payload, State},
 };
 
-use crate::{Ended, Error, Output, engine::Engine, store::Outcome};
+use serde::de::DeserializeOwned;
+
+use crate::{Ended, Error, Key, Output, Reached, engine::Engine, store::Outcome};
 
 /// First look into the store for a transaction that does not run here.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
@@ -26,6 +28,53 @@ pub(super) async fn wait(
         (Ok(ended), _) => ended,
         (Err(_), Ok(state)) => Err(Error::NotEnded { id, state }),
         (Err(_), Err(error)) => Err(error),
+    }
+}
+
+pub(super) async fn step<R: DeserializeOwned>(
+    engine: &Engine,
+    id: TransactionId,
+    key: Key<R>,
+    within: Duration,
+) -> Result<Reached<R>, Error> {
+    let mut last = Err(Error::NoTransaction(id));
+    let found = tokio::time::timeout(within, until_reached(engine, id, key, &mut last)).await;
+    match (found, last) {
+        (Ok(reached), _) => reached,
+        (Err(_), Ok(state)) => Err(Error::NotEnded { id, state }),
+        (Err(_), Err(error)) => Err(error),
+    }
+}
+
+async fn until_reached<R: DeserializeOwned>(
+    engine: &Engine,
+    id: TransactionId,
+    key: Key<R>,
+    last: &mut Result<State, Error>,
+) -> Result<Reached<R>, Error> {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match engine.operator.show(id).await {
+            Ok(None) => return Err(Error::NoTransaction(id)),
+            Ok(Some(shown)) => {
+                let forward = |e: &&Entry| {
+                    e.position.direction == Direction::Forward && e.step.as_str() == key.name()
+                };
+                let record = shown.log.iter().find(forward).map(|e| &e.attempt);
+                if let Some(Attempt::Done(result)) = record {
+                    let result = result.clone();
+                    return Output(result).read().map(Reached::Done);
+                }
+                let (state, at) = (shown.summary.state, shown.summary.position);
+                if state.is_settled() || at.direction == Direction::Compensating {
+                    return Ok(Reached::Passed);
+                }
+                *last = Ok(state);
+            }
+            Err(error) => *last = Err(error.into()),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

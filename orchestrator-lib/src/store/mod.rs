@@ -8,6 +8,7 @@
 
 mod address;
 mod batch;
+mod child;
 mod claim;
 mod config;
 mod connect;
@@ -37,6 +38,7 @@ use ring_core::{
     store::{Capability, Incarnation, Start, Started, Write, Written},
 };
 
+pub use child::ChildStarted;
 pub use claim::{Claims, Pushed};
 pub use config::Config;
 pub use error::{Cause, Error};

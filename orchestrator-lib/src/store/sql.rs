@@ -20,6 +20,8 @@ macro_rules! statements {
 statements! {
     ADOPT = "adopt";
     BACKLOG = "backlog";
+    CHILD_START = "child_start";
+    CHILD_UNDO = "child_undo";
     CLAIM_DUE = "claim_due";
     CLAIM_ORPHANS = "claim_orphans";
     CLAIM_OVERDUE = "claim_overdue";

@@ -102,6 +102,16 @@ impl Lab {
         Ok(())
     }
 
+    /// A number that the database tells.
+    pub async fn count(&self, text: &str) -> Result<i64, Box<dyn std::error::Error>> {
+        let url = self.database.url();
+        let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
+        let driver = tokio::spawn(connection);
+        let count = client.query_one(text, &[]).await?.try_get(0)?;
+        driver.abort();
+        Ok(count)
+    }
+
     /// A retry node with the saga of [`saga`].
     pub async fn node(&self, instance: &str) -> Result<Node, Box<dyn std::error::Error>> {
         self.node_with(instance, saga(quick()).build()?).await
@@ -199,6 +209,13 @@ impl Ledger {
         .await;
     }
 
+    /// Waits until each of these calls has been made.
+    pub async fn called(&self, all: &[&str]) {
+        for call in all {
+            self.wait_for(call, 1).await;
+        }
+    }
+
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -208,7 +225,8 @@ impl Ledger {
         book.results.insert(step.into(), result);
     }
 
-    async fn call(&self, call: &str, key: &str) -> Result<(), StepError> {
+    /// Makes a call as a participant.
+    pub async fn call(&self, call: &str, key: &str) -> Result<(), StepError> {
         let reply = {
             let mut book = self.book();
             book.calls.push(call.into());

@@ -1,27 +1,26 @@
 //! One step of a saga: what it does, what undoes it, how often it is tried.
 //!
 //! Types are checked when the saga is written: a compensation gets what its own action returns.
-//! They are erased here into JSON, which is all that the engine and the database see.
+//! They are erased into JSON ([`erased`]), which is all that the engine and the database see.
 
-use std::{fmt, future::Future, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
+pub(crate) mod erased;
+mod wait;
+
+use std::{fmt, future::Future, marker::PhantomData, sync::Arc, time::Duration};
 
 use ring_core::{
-    id::{NameError, StepName, TargetName},
-    saga::{Payload, PlannedStep, Recovery, Retry as Policy},
+    id::TargetName,
+    saga::{Kind, Payload, Recovery, Repeat, Retry as Policy},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
+pub(crate) use self::erased::ErasedStep;
+use self::erased::{Erased, ErasedProbe, read, write};
 use crate::{Context, Key, Retry, StepError};
 
 /// How long one call may take unless a step says otherwise: long enough for a slow HTTP call,
 /// short enough that a hanging one is noticed by a person who waits.
 pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(30);
-
-/// What a call gives: JSON of the result, or why there is none.
-pub(crate) type Called = Pin<Box<dyn Future<Output = Result<Payload, StepError>> + Send>>;
-
-/// An action, or a compensation (which also gets its action's result), with its types erased.
-pub(crate) type Erased = Arc<dyn Fn(Context, Payload, Option<Payload>) -> Called + Send + Sync>;
 
 /// A step of a saga over `I` whose action returns an `R`.
 ///
@@ -30,20 +29,6 @@ pub(crate) type Erased = Arc<dyn Fn(Context, Payload, Option<Payload>) -> Called
 pub struct Step<I, R = ()> {
     pub(crate) erased: ErasedStep,
     types: PhantomData<fn(I) -> R>,
-}
-
-/// A step without its types.
-#[derive(Clone)]
-pub(crate) struct ErasedStep {
-    pub(crate) name: String,
-    pub(crate) action: Erased,
-    pub(crate) compensation: Option<Erased>,
-    pub(crate) retry: Policy,
-    pub(crate) compensation_retry: Policy,
-    pub(crate) time_limit: Duration,
-    pub(crate) recovery: Recovery,
-    /// As given: a mistake in it is told with all others, when the saga is built.
-    pub(crate) target: Option<Result<TargetName, NameError>>,
 }
 
 impl<I, R> Step<I, R>
@@ -66,16 +51,26 @@ where
             }
             Err(mistake) => Box::pin(std::future::ready(Err(mistake))),
         });
+        Self::of(name.into(), Kind::Action, action)
+    }
+
+    pub(crate) fn of(name: Key<R>, kind: Kind, action: Erased) -> Self {
         Self {
             erased: ErasedStep {
-                name: name.into().name().to_owned(),
+                name: name.name().to_owned(),
+                kind,
                 action,
                 compensation: None,
+                probe: None,
+                child: None,
                 retry: Policy::ACTION,
                 compensation_retry: Policy::COMPENSATION,
                 time_limit: DEFAULT_TIME_LIMIT,
+                heartbeat: None,
                 recovery: Recovery::default(),
+                repeat: Repeat::Key,
                 target: None,
+                misplaced: Vec::new(),
             },
             types: PhantomData,
         }
@@ -145,6 +140,53 @@ where
         self
     }
 
+    /// A long action must say [`Context::heartbeat`] at least this often: a call that falls silent
+    /// is dropped and counts as *unknown*, long before its [time limit](Self::time_limit).
+    #[must_use]
+    pub fn heartbeat_within(mut self, silence: Duration) -> Self {
+        self.erased.heartbeat = Some(silence);
+        self
+    }
+
+    /// Asks whether the action was applied, before one that is in doubt is called again. It gets
+    /// the same [`Context::key`] as the action and changes nothing.
+    ///
+    /// [`Probe::Applied`] completes the step with that result. [`Probe::NotApplied`] lets the
+    /// action be called again, and the step stays in doubt all the same: a call that is still
+    /// under way may arrive later. An [irreversible](Recovery::Irreversible) step with a probe is
+    /// asked about instead of going to a person at once.
+    #[must_use]
+    pub fn probe<F, Fut>(mut self, probe: F) -> Self
+    where
+        F: Fn(Context, I) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Probe<R>, StepError>> + Send + 'static,
+    {
+        let probe: ErasedProbe = Arc::new(move |cx, input| match read("input", &input) {
+            Ok(input) => {
+                let call = probe(cx, input);
+                Box::pin(async move {
+                    match call.await? {
+                        Probe::Applied(result) => write(&result).map(Some),
+                        Probe::NotApplied => Ok(None),
+                    }
+                })
+            }
+            Err(mistake) => Box::pin(std::future::ready(Err(mistake))),
+        });
+        self.erased.probe = Some(probe);
+        self.erased.repeat = Repeat::Probe;
+        self
+    }
+
+    /// The participant can't recognise a repetition, and nobody can ask it: an action that may
+    /// have been applied is never called again, and the transaction goes to a person
+    /// (`terminated`), who says what happened.
+    #[must_use]
+    pub fn not_idempotent(mut self) -> Self {
+        self.erased.repeat = Repeat::Never;
+        self
+    }
+
     /// What the action and the compensation call: a service, a bank, a database. Steps of any saga
     /// that name the same target share one circuit breaker in each process. While it is open,
     /// transactions wait for the target and use up no attempts; a few calls probe it, and when it
@@ -166,54 +208,17 @@ where
     }
 }
 
-impl ErasedStep {
-    /// What the machine knows of it.
-    pub(crate) fn planned(&self, name: StepName) -> PlannedStep {
-        PlannedStep {
-            retry: self.retry,
-            compensate: self.compensation.as_ref().map(|_| self.compensation_retry),
-            time_limit: self.time_limit,
-            recovery: self.recovery,
-            ..PlannedStep::new(name)
-        }
-    }
-
-    /// What it calls, when it says so.
-    pub(crate) fn target(&self) -> Option<&TargetName> {
-        self.target.as_ref()?.as_ref().ok()
-    }
-}
-
-/// Reads stored JSON. A mismatch is the code's: the stored value does not change, so only another
-/// version of the code can read it; retried, so that a deploy mends it.
-fn read<T: DeserializeOwned>(what: &str, json: &Payload) -> Result<T, StepError> {
-    serde_json::from_str(json.as_str()).map_err(|e| {
-        let wanted = std::any::type_name::<T>();
-        StepError::transient(format_args!("the stored {what} is no {wanted}")).because(e)
-    })
-}
-
-/// Writes a result. One that can't be stored leaves an applied action without a record, so it is
-/// in doubt.
-fn write<R: Serialize>(result: &R) -> Result<Payload, StepError> {
-    let json = serde_json::to_string(result)
-        .map_err(|e| StepError::unknown("the step's result is no JSON").because(e))?;
-    Payload::new(json).map_err(|e| StepError::unknown("the step's result can't be kept").because(e))
+/// What a step's [probe](Step::probe) found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe<R> {
+    /// The action was applied, and this is its result.
+    Applied(R),
+    /// It was not applied so far.
+    NotApplied,
 }
 
 impl<I, R> fmt::Debug for Step<I, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.erased.fmt(f)
-    }
-}
-
-impl fmt::Debug for ErasedStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Step")
-            .field("name", &self.name)
-            .field("compensated", &self.compensation.is_some())
-            .field("retry", &self.retry)
-            .field("time_limit", &self.time_limit)
-            .finish_non_exhaustive()
     }
 }

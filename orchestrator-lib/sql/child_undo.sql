@@ -1,0 +1,45 @@
+-- A parent undoes what its step started: a child that runs is cancelled, one that is completed
+-- goes back from its last step, one that is being undone is waited for. The parent's direction is
+-- stored before, so no child can be started any more. Returns no row when there is none.
+-- $1 region, $2 cluster, $3 service, $4 saga, $5 key, $6 wake id, $7 wake body, $8 lifetime in ms
+with child as materialized (
+    select t.id, t.state, t.direction
+    from ringsaga.idempotency k join ringsaga.transaction t on t.id = k.transaction
+    where k.region = $1 and k.cluster = $2 and k.service = $3 and k.saga = $4 and k.key = $5
+    for update of t
+),
+reopened as (
+    update ringsaga.transaction t
+    set state = 'paused', direction = 'compensating', settled_at = null, doubt = false,
+        seq = coalesce((
+            select max(s.seq) from ringsaga.step s
+            where s.transaction = t.id and s.direction = 'forward' and s.outcome = 'done'
+        ), t.seq),
+        due_at = statement_timestamp(),
+        expires_at = greatest(t.expires_at,
+            statement_timestamp() + $8::bigint * interval '1 millisecond'),
+        epoch = t.epoch + 1, attempts = 0, deaths = 0, progressed_at = statement_timestamp()
+    from child
+    where t.id = child.id and child.state = 'completed'
+),
+kept as (
+    insert into ringsaga.wake (id, transaction, kind, body)
+    select $6, id, 'cancel', $7 from child
+    where state in ('running', 'paused') and direction = 'forward'
+    on conflict (id) do nothing
+    returning transaction
+),
+raised as (
+    update ringsaga.transaction t
+    set wake_seq = t.wake_seq + 1, waiting_on = null,
+        due_at = case when t.state = 'paused'
+            then least(t.expires_at, statement_timestamp()) end
+    from kept
+    where t.id = kept.transaction
+),
+audited as (
+    insert into ringsaga.audit (actor, reason, action, transaction)
+    select 'parent transaction', 'its parent is undone', 'undo', id from child
+    where state = 'completed'
+)
+select state from child
