@@ -137,3 +137,50 @@ async fn a_service_without_a_retry_node_is_told() -> Checked {
     assert_eq!(event["transactions"], 1);
     Ok(())
 }
+
+#[tokio::test]
+async fn a_target_that_goes_down_and_comes_back_is_told_once_each() -> Checked {
+    let lab = Lab::new().await?;
+    let mut heard = lab.heard().await?;
+    let saga = Saga::<u32>::new("pay", 1)
+        .step(Step::new("a", act).retry(quick()).target("payment"))
+        .build()?;
+    let mut config = lab.config("n1")?;
+    config.nats = Some(lab.nats());
+    let node = Node::builder(config)
+        .saga(saga.clone())
+        .retry_node(true)
+        .provide(lab.ledger.clone())
+        .start()
+        .await?;
+    // Five in a row open the breaker; the rest are probes.
+    lab.ledger.next("a", vec![Reply::Transient; 9]);
+    let mut all = Vec::new();
+    for n in 0..10 {
+        all.push(node.start(&saga, format!("k{n}"), n).await?.id);
+    }
+    let down = event(&mut heard, "target-down").await?;
+    assert_eq!(down["target"], "payment");
+    assert_eq!(down["by"]["id"], "n1");
+    let mut others = Vec::new();
+    let up = async {
+        while let Some(message) = heard.next().await {
+            let body: serde_json::Value = serde_json::from_slice(&message.payload)?;
+            if body["kind"] == "target-up" {
+                return Ok(body);
+            }
+            others.push(body["kind"].clone());
+        }
+        Err::<_, Box<dyn std::error::Error>>("the subscription ended".into())
+    };
+    let up = tokio::time::timeout(LONG, up).await??;
+    assert_eq!(up["target"], "payment");
+    assert!(
+        !others.iter().any(|kind| kind == "target-down"),
+        "{others:?}"
+    );
+    for id in all {
+        assert!(end(&node, id).await?.is_completed());
+    }
+    Ok(())
+}

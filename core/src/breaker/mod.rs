@@ -120,10 +120,11 @@ impl Breaker {
             .is_some_and(|t| t.down_since().is_some())
     }
 
-    /// What is down, and since when.
-    pub fn down(&self) -> impl Iterator<Item = (&TargetName, Wall)> {
-        let since = |(name, t): (_, &Target)| Some((name, t.down_since()?));
-        self.targets.iter().filter_map(since)
+    /// What is down as far as anybody here knows, and since when. Where the pause is over and
+    /// nobody waits, nobody knows: the next call finds out.
+    pub fn down(&self, now: Mono) -> impl Iterator<Item = (&TargetName, Wall)> {
+        let known = self.targets.iter().filter(move |(_, t)| t.is_watched(now));
+        known.filter_map(|(name, t)| Some((name, t.down_since()?)))
     }
 
     fn known(&mut self, target: &TargetName) -> Option<&mut Target> {

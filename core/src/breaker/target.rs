@@ -71,6 +71,16 @@ impl Target {
         self.down
     }
 
+    /// Whether somebody is going to find out how it is.
+    pub(super) fn is_watched(&self, now: Mono) -> bool {
+        match self.state {
+            State::Open { until, .. } if now < until => true,
+            State::Open { .. } | State::HalfOpen { .. } | State::Unknown | State::Closed(_) => {
+                self.waited_for || self.probes > 0
+            }
+        }
+    }
+
     /// Nothing would be lost by forgetting it.
     pub(super) fn is_idle(&self) -> bool {
         self.down.is_none() && self.calls == 0 && !self.waited_for

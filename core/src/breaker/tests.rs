@@ -127,7 +127,7 @@ fn five_failures_in_a_row_open_it() {
     assert!(!b.breaker.is_down(&target()));
     b.fail(4);
     assert_eq!(b.changes, [Change::Down(target())]);
-    let down: Vec<_> = b.breaker.down().collect();
+    let down: Vec<_> = b.breaker.down(Mono(b.at)).collect();
     assert_eq!(down, [(&target(), Wall(50_000))]);
     assert_eq!(b.held().1, Why::Down);
 }
@@ -329,6 +329,17 @@ fn what_was_called_before_a_change_says_nothing_after_it() {
     }
     b.go(1);
     assert_eq!(b.changes, [Change::Down(target())]);
+}
+
+#[test]
+fn what_nobody_waits_for_is_not_said_to_be_down_for_ever() {
+    let mut b = Bench::down();
+    let pause = b.held().0;
+    let down = |b: &Bench, at| b.breaker.down(Mono(at)).count();
+    assert_eq!(down(&b, b.at + pause - 1), 1);
+    assert_eq!(down(&b, b.at + pause), 0);
+    b.waits();
+    assert_eq!(down(&b, b.at + pause), 1);
 }
 
 #[test]

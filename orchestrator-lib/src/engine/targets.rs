@@ -88,7 +88,7 @@ impl Targets {
                 since.rfc3339()
             )
         };
-        self.lock().down().map(say).collect()
+        self.lock().down(clock::now().mono).map(say).collect()
     }
 
     fn is_down(&self, target: &TargetName) -> bool {
@@ -139,7 +139,7 @@ impl Engine {
     }
 
     fn waits(&self, target: TargetName) -> Hold {
-        self.targets.lock().waited_for(&target, true);
+        self.waited_for(&target);
         Hold::Target {
             target: target.as_str().to_owned(),
             after: AT_THE_LATEST,
@@ -170,16 +170,24 @@ impl Engine {
         {
             *attempts = attempts.saturating_sub(1);
             *waiting_on = Some(target.as_str().to_owned());
+            self.waited_for(target);
+        }
+    }
+
+    /// Before the next look says so. A node that retries nothing looks for nothing.
+    fn waited_for(&self, target: &TargetName) {
+        if self.config.retry_node {
             self.targets.lock().waited_for(target, true);
         }
     }
 
     fn tell(&self, target: &TargetName, pass: Pass, gave: Gave) {
         let mut changes = Vec::new();
+        let now = clock::now();
         let down = {
             let mut breaker = self.targets.lock();
-            breaker.ended(clock::now(), target, pass, gave, &mut changes);
-            breaker.down().count()
+            breaker.ended(now, target, pass, gave, &mut changes);
+            breaker.down(now.mono).count()
         };
         self.targets.freed.notify_one();
         for change in changes {

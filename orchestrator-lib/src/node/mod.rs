@@ -113,7 +113,7 @@ impl Node {
     }
 
     /// What makes retries slower here, while everything still comes to its end: no bus, no valid
-    /// window. Not a reason to take the node out of service.
+    /// window, a [target](crate::Step::target) that is down. Not a reason to take the node out of service.
     #[must_use]
     pub fn degraded(&self) -> Vec<String> {
         self.0.engine.degraded()
