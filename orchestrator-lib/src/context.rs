@@ -188,6 +188,12 @@ impl Shared {
         self.0.insert(TypeId::of::<T>(), Arc::new(value));
     }
 
+    /// As [`Shared::put`], for a value that somebody else keeps looking at.
+    #[cfg(feature = "testing")]
+    pub(crate) fn put_shared<T: Any + Send + Sync>(&mut self, value: Arc<T>) {
+        self.0.insert(TypeId::of::<T>(), value);
+    }
+
     fn find<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         let any = Arc::clone(self.0.get(&TypeId::of::<T>())?);
         any.downcast().ok()

@@ -39,18 +39,21 @@ pub(crate) type Answer<'a> = Pin<Box<dyn Future<Output = Result<Outcome, StepErr
 impl Caller {
     /// Makes the call; dropping the future aborts it.
     pub(crate) async fn make(self, call: Call) -> Input {
-        let number = call.call;
-        let outcome = match self.outcome(call).await {
-            Ok(outcome) => outcome,
-            Err(error) => failed(&error, self.definition.classifier.as_ref()),
-        };
         Input::Returned {
-            call: number,
-            outcome,
+            call: call.call,
+            outcome: self.outcome(call).await,
         }
     }
 
-    async fn outcome(&self, call: Call) -> Result<Outcome, StepError> {
+    /// What the call gives, classified.
+    pub(crate) async fn outcome(&self, call: Call) -> Outcome {
+        match self.answer(call).await {
+            Ok(outcome) => outcome,
+            Err(error) => failed(&error, self.definition.classifier.as_ref()),
+        }
+    }
+
+    async fn answer(&self, call: Call) -> Result<Outcome, StepError> {
         let Some(step) = self.definition.steps.get(&call.step) else {
             let name = call.step;
             return Err(StepError::persistent(format_args!(
@@ -163,7 +166,8 @@ async fn silence_of(limit: Option<Duration>, beats: Arc<Notify>) -> Duration {
     limit
 }
 
-fn failed(error: &StepError, classifier: Option<&Classifier>) -> Outcome {
+/// What a failure is to the machine.
+pub(crate) fn failed(error: &StepError, classifier: Option<&Classifier>) -> Outcome {
     let class = classifier
         .and_then(|classify| classify(error))
         .or_else(|| error.class())

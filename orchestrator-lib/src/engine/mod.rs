@@ -47,7 +47,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "testing")]
-pub(crate) use self::call::{Answer, Caller, Children};
+pub(crate) use self::call::{Answer, Caller, Children, failed};
 use self::{
     announce::Announcer,
     inflight::InFlight,
