@@ -189,7 +189,6 @@ impl Shared {
     }
 
     /// As [`Shared::put`], for a value that somebody else keeps looking at.
-    #[cfg(feature = "testing")]
     pub(crate) fn put_shared<T: Any + Send + Sync>(&mut self, value: Arc<T>) {
         self.0.insert(TypeId::of::<T>(), value);
     }

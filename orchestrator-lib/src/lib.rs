@@ -51,12 +51,14 @@
 //!
 //! # What is promised
 //!
-//! Each step's *outcome* is recorded exactly once. Its *effect* happens at least once, always with
-//! the same [`Context::key`]: a participant that recognises the key makes that exactly once.
+//! Each step's *outcome* is recorded exactly once. Its *effect* happens exactly once when the step
+//! runs inside the store's own database transaction or behind the participant barrier; otherwise at
+//! least once, always with the same [`Context::key`].
 //!
 //! # Where to read on
 //!
-//! [`Step`] and [`StepError`] for writing sagas, [`Node`] for running them, [`Config`] for where.
+//! [`Step`], [`Flow`] and [`StepError`] for writing sagas, [`Node`] for running them, [`Config`] for
+//! where, [`guide`] for how to choose. Feature `testing`: a user's saga without servers.
 
 mod config;
 mod context;
@@ -64,6 +66,7 @@ mod engine;
 mod error;
 mod failure;
 mod flow;
+pub mod guide;
 mod node;
 mod retry;
 mod saga;

@@ -64,6 +64,13 @@ impl NodeBuilder {
         self
     }
 
+    /// As [`provide`](Self::provide), for a value that the caller keeps a share of.
+    #[must_use]
+    pub fn provide_shared<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
+        self.shared.put_shared(value);
+        self
+    }
+
     /// Starts the node. Waits, with backoff and saying so, while the database can't be reached.
     ///
     /// # Errors
