@@ -225,3 +225,27 @@ fn a_workers_mistakes_are_told_at_once() {
         assert!(says.contains(part), "{says}");
     }
 }
+
+#[tokio::test]
+async fn what_was_provided_is_found_and_what_was_not_is_named() -> Checked {
+    async fn quote(call: Call, ask: Charge) -> Result<i64, Refusal> {
+        let factor = match ask.cents {
+            0 => i64::from(*call.shared::<u8>()?),
+            _ => *call.shared::<i64>()?,
+        };
+        Ok(ask.cents * factor)
+    }
+    let worker = Worker::builder()
+        .provide(3_i64)
+        .on("quote", Plain::new(quote));
+    let served = Served::new(&worker.build()?).await?;
+    let (status, body) = served.call("execute", "quote", &ask("quote", 5)).await?;
+    assert_eq!((status, &body["result"]), (200, &json!(15)));
+    let (status, body) = served.call("execute", "quote", &ask("quote", 0)).await?;
+    assert_eq!(status, 503);
+    assert!(
+        body["error"].as_str().is_some_and(|e| e.contains("u8")),
+        "{body}"
+    );
+    Ok(())
+}

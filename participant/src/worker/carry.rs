@@ -123,7 +123,11 @@ impl Worker {
             payload: order.payload.unwrap_or(RawValue::NULL).to_owned(),
             action_result: order.action_result.map(ToOwned::to_owned),
         };
-        Ok((Call::new(key, attempt.unwrap_or(1)), input, work.clone()))
+        Ok((
+            Call::new(key, attempt.unwrap_or(1), self.0.shared.clone()),
+            input,
+            work.clone(),
+        ))
     }
 
     #[cfg(feature = "token")]

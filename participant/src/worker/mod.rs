@@ -50,14 +50,14 @@ mod started;
 #[cfg(feature = "barrier")]
 mod transactional;
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{any::Any, collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use tokio::sync::Semaphore;
 
-use self::carry::Erased;
 #[cfg(feature = "nats")]
 pub use self::nats::{Service, ServiceError};
 pub use self::{call::Call, plain::Plain, refusal::Refusal};
+use self::{call::Shared, carry::Erased};
 #[cfg(feature = "barrier")]
 pub use self::{
     started::Started,
@@ -76,6 +76,7 @@ pub struct Worker(Arc<Inner>);
 
 struct Inner {
     steps: BTreeMap<String, Work>,
+    shared: Shared,
     calls: Arc<Semaphore>,
     #[cfg(feature = "token")]
     verifier: Option<crate::token::Verifier>,
@@ -84,6 +85,7 @@ struct Inner {
 /// Makes a [`Worker`].
 pub struct WorkerBuilder {
     steps: BTreeMap<String, Work>,
+    shared: Shared,
     calls: usize,
     mistakes: Vec<String>,
     #[cfg(feature = "token")]
@@ -109,6 +111,7 @@ impl Worker {
     pub fn builder() -> WorkerBuilder {
         WorkerBuilder {
             steps: BTreeMap::new(),
+            shared: Shared::default(),
             calls: DEFAULT_CALLS,
             mistakes: Vec::new(),
             #[cfg(feature = "token")]
@@ -134,6 +137,13 @@ impl WorkerBuilder {
         if self.steps.insert(step.clone(), work.into()).is_some() {
             self.mistakes.push(format!("step {step:?} is given twice"));
         }
+        self
+    }
+
+    /// What functions find with [`Call::shared`], by its type.
+    #[must_use]
+    pub fn provide<T: Any + Send + Sync>(mut self, value: T) -> Self {
+        self.shared.put(value);
         self
     }
 
@@ -171,6 +181,7 @@ impl WorkerBuilder {
         }
         Ok(Worker(Arc::new(Inner {
             steps: self.steps,
+            shared: self.shared,
             calls: Arc::new(Semaphore::new(self.calls)),
             #[cfg(feature = "token")]
             verifier: self.verifier,
