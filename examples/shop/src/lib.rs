@@ -1,8 +1,8 @@
 //! What a user writes: an order service that runs a saga over an inventory and a payment service.
 //!
-//! Read [`order::saga`] first: the saga is all there is to it. Then `order/client.rs`: how an HTTP
-//! answer becomes one of four words. Then [`participant::barrier`]: what makes a call that comes
-//! twice, late or in the wrong order harmless. The rest is an ordinary HTTP service.
+//! Read [`order::saga`] first: the saga is all there is to it. Then [`participant::payment`]: what a
+//! service does for a step. How an answer is read, and what makes a call that comes twice, late or
+//! in the wrong order harmless, is `ring-participant`'s. The rest is an ordinary HTTP service.
 //!
 //! Each service has its own database and its own process; they meet in [`wire`] alone.
 

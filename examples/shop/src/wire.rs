@@ -63,7 +63,7 @@ pub struct Receipt {
     pub receipt: i64,
 }
 
-/// Names an order where the transaction says the rest: to confirm, release or refund.
+/// Names an order where the transaction says the rest: to confirm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// Which order.
@@ -71,6 +71,34 @@ pub struct About {
 }
 
 impl Order {
+    /// What the inventory needs of it.
+    #[must_use]
+    pub fn reserve(&self) -> Reserve {
+        Reserve {
+            order_id: self.order_id.clone(),
+            sku: self.sku.clone(),
+            quantity: self.quantity,
+        }
+    }
+
+    /// What payment needs of it.
+    #[must_use]
+    pub fn charge(&self) -> Charge {
+        Charge {
+            order_id: self.order_id.clone(),
+            customer: self.customer.clone(),
+            amount_cents: self.amount_cents,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn about(&self) -> About {
+        About {
+            order_id: self.order_id.clone(),
+        }
+    }
+
     /// Everything that is wrong with it, as sentences; nothing when it can be taken.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {

@@ -3,23 +3,29 @@
 //! Links the saga library; several instances share the work, whichever of them dies. Read
 //! [`saga`] first.
 
-pub mod client;
 mod config;
 mod embedded;
 mod http;
 pub mod saga;
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use orchestrator_lib::{Node, Saga};
+use ring_participant::client::{Client, Fixed, Settings};
 use ring_shell::{
     BUILD,
     health::{self, Pages},
 };
 
 pub use self::config::Config;
-use self::{client::Participants, embedded::Coordinators};
+use self::embedded::Coordinators;
 use crate::{Process, serve, wire::Order};
+
+/// A host that does not answer at all is away; one that does, answers at once.
+const CONNECT: Duration = Duration::from_secs(1);
 
 /// What a request needs; the node comes when the database has answered.
 #[derive(Clone, Debug)]
@@ -32,7 +38,7 @@ pub(crate) struct Shop {
 pub(crate) async fn run(config: Config, process: Process) -> anyhow::Result<()> {
     let shop = Shop {
         node: Arc::default(),
-        saga: saga::place_order(&config.patience)?,
+        saga: saga(&config)?,
     };
     let listener = serve::bind(config.listen).await?;
     let ready = shop.clone();
@@ -63,10 +69,25 @@ pub(crate) async fn run(config: Config, process: Process) -> anyhow::Result<()> 
     serve::during(listener, pages, work).await
 }
 
+/// The saga over the participants that the configuration names.
+fn saga(config: &Config) -> anyhow::Result<Saga<Order>> {
+    let nodes = Fixed::new()
+        .service("inventory", [config.inventory.as_str()])?
+        .service("payment", [config.payment.as_str()])?;
+    let client = Client::new(
+        nodes,
+        Settings {
+            connect_within: CONNECT,
+            answer_within: config.patience.time_limit,
+            ..Settings::default()
+        },
+    )?;
+    let [inventory, payment] = ["inventory", "payment"].map(|name| client.target(name));
+    Ok(saga::place_order(&inventory, &payment, &config.patience)?)
+}
+
 async fn work(config: &Config, shop: &Shop, process: &Process) -> anyhow::Result<()> {
-    let node = Node::builder(config.node.clone())
-        .saga(shop.saga.clone())
-        .provide(Participants::new(config)?);
+    let node = Node::builder(config.node.clone()).saga(shop.saga.clone());
     let starting = node.start();
     let Some(node) = process.shutdown.run_until_cancelled(starting).await else {
         return Ok(()); // asked to end before the database answered

@@ -5,21 +5,19 @@
 //! ```
 //!
 //! Up to the charge everything can be undone; after it nothing is refused any more, so confirming
-//! is tried until it is done.
+//! is tried until it is done. Each step sends a part of the order; its compensation sends the same,
+//! and what the action returned. While a service is down, orders wait for it by its name.
 
 use std::time::Duration;
 
-use orchestrator_lib::{Context, Key, Mistakes, Recovery, Retry, Saga, Step, StepError};
+use orchestrator_lib::{Key, Mistakes, Recovery, Retry, Saga};
+use ring_participant::client::Target;
 
-use super::client::Participants;
-use crate::wire::{About, Charge, Order, Receipt, Reservation, Reserve};
+use crate::wire::{Order, Receipt, Reservation};
 
 const RESERVE: Key<Reservation> = Key::new("reserve");
 const CHARGE: Key<Receipt> = Key::new("charge");
-
-// What is up or down as a whole: orders wait for it, and don't use up their attempts.
-const INVENTORY: &str = "inventory";
-const PAYMENT: &str = "payment";
+const CONFIRM: Key<()> = Key::new("confirm");
 
 /// How long a participant's failures are put up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +44,15 @@ impl Default for Patience {
     }
 }
 
-/// The saga.
+/// The saga, over the services that it calls.
 ///
 /// # Errors
 /// Mistakes in the definition; a test builds it, so a release has none.
-pub fn place_order(patience: &Patience) -> Result<Saga<Order>, Mistakes> {
+pub fn place_order(
+    inventory: &Target,
+    payment: &Target,
+    patience: &Patience,
+) -> Result<Saga<Order>, Mistakes> {
     let retry = Retry::exponential(patience.first)
         .cap(patience.cap)
         .attempts(patience.attempts);
@@ -60,103 +62,40 @@ pub fn place_order(patience: &Patience) -> Result<Saga<Order>, Mistakes> {
     let limit = patience.time_limit + Duration::from_secs(1);
     Saga::new("place-order", 1)
         .step(
-            Step::new(RESERVE, reserve)
-                .compensate(release)
+            inventory
+                .step(RESERVE, |order: &Order, _| Ok(order.reserve()))
                 .retry(retry)
                 .retry_compensation(undo)
-                .time_limit(limit)
-                .target(INVENTORY),
+                .time_limit(limit),
         )
         .step(
-            Step::new(CHARGE, charge)
-                .compensate(refund)
+            payment
+                .step(CHARGE, |order: &Order, _| Ok(order.charge()))
                 .retry(retry)
                 .retry_compensation(undo)
-                .time_limit(limit)
-                .target(PAYMENT),
+                .time_limit(limit),
         )
         .step(
-            Step::new("confirm", confirm)
+            inventory
+                .action(CONFIRM, |order: &Order, _| Ok(order.about()))
                 .recovery(Recovery::ForwardOnly)
                 .retry(undo)
-                .time_limit(limit)
-                .target(INVENTORY),
+                .time_limit(limit),
         )
         .build()
 }
 
-async fn reserve(cx: Context, order: Order) -> Result<Reservation, StepError> {
-    let Order {
-        order_id,
-        sku,
-        quantity,
-        ..
-    } = order;
-    let ask = Reserve {
-        order_id,
-        sku,
-        quantity,
-    };
-    cx.shared::<Participants>()?
-        .inventory
-        .call(&cx, "reserve", &ask)
-        .await
-}
-
-async fn release(cx: Context, order: Order, _: Option<Reservation>) -> Result<(), StepError> {
-    cx.shared::<Participants>()?
-        .inventory
-        .call(&cx, "release", &About::of(order))
-        .await
-}
-
-async fn charge(cx: Context, order: Order) -> Result<Receipt, StepError> {
-    let Order {
-        order_id,
-        customer,
-        amount_cents,
-        ..
-    } = order;
-    let ask = Charge {
-        order_id,
-        customer,
-        amount_cents,
-    };
-    cx.shared::<Participants>()?
-        .payment
-        .call(&cx, "charge", &ask)
-        .await
-}
-
-async fn refund(cx: Context, order: Order, _: Option<Receipt>) -> Result<(), StepError> {
-    cx.shared::<Participants>()?
-        .payment
-        .call(&cx, "refund", &About::of(order))
-        .await
-}
-
-async fn confirm(cx: Context, order: Order) -> Result<(), StepError> {
-    cx.shared::<Participants>()?
-        .inventory
-        .call(&cx, "confirm", &About::of(order))
-        .await
-}
-
-impl About {
-    fn of(order: Order) -> Self {
-        Self {
-            order_id: order.order_id,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use ring_participant::client::{Client, Fixed, Settings};
+
     use super::*;
 
     #[test]
     fn the_saga_is_sound() {
-        let saga = place_order(&Patience::default()).unwrap();
+        let client = Client::new(Fixed::new(), Settings::default()).unwrap();
+        let [inventory, payment] = ["inventory", "payment"].map(|name| client.target(name));
+        let saga = place_order(&inventory, &payment, &Patience::default()).unwrap();
         assert_eq!((saga.name(), saga.version()), ("place-order", 1));
     }
 }

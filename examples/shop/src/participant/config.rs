@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use ring_shell::config::{ConfigError, Settings};
 use secrecy::SecretString;
 
-use super::{Inventory, Payment};
+use super::{inventory, payment};
 use crate::{Log, Logged, Service, log_settings};
 
 /// Most pieces that the shelf holds of a sku that nobody has counted.
@@ -61,8 +61,8 @@ impl Config {
 
     pub(super) fn schema(&self) -> &'static str {
         match self.service {
-            Service::Payment => Payment::SCHEMA,
-            Service::Inventory | Service::Order => Inventory::SCHEMA,
+            Service::Payment => payment::SCHEMA,
+            Service::Inventory | Service::Order => inventory::SCHEMA,
         }
     }
 }

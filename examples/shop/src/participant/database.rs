@@ -11,7 +11,8 @@ use std::{
 
 use anyhow::Context as _;
 use backon::{ExponentialBuilder, Retryable as _};
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
+use ring_participant::barrier;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio_postgres::{Config, NoTls};
 
@@ -54,12 +55,10 @@ impl Database {
         })
     }
 
-    /// A connection.
-    ///
-    /// # Errors
-    /// When the database can't be reached.
-    pub async fn connection(&self) -> Result<Object, PoolError> {
-        self.pool.get().await
+    /// Its connections.
+    #[must_use]
+    pub fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     /// Makes the tables; waits with backoff while the database is away, and says so.
@@ -68,12 +67,11 @@ impl Database {
     /// When the pool is closed.
     pub async fn prepare(&self) -> anyhow::Result<()> {
         let make = async || {
-            let mut connection = self.connection().await?;
+            let mut connection = self.pool.get().await?;
             let sql = connection.transaction().await?;
             sql.execute("select pg_advisory_xact_lock($1)", &[&LOCK])
                 .await?;
-            sql.batch_execute(include_str!("../../sql/barrier.sql"))
-                .await?;
+            sql.batch_execute(barrier::SQL).await?;
             sql.batch_execute(self.schema).await?;
             sql.commit().await?;
             anyhow::Ok(())

@@ -10,12 +10,20 @@ use std::{
 
 use axum::{
     Json,
+    body::to_bytes,
     extract::{Request, State},
     http::{StatusCode, header},
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
+use ring_participant::{
+    Direction,
+    wire::{MAX_BODY_BYTES, path},
+};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::wire::About;
 
 /// Seconds after which a caller may ask again while the service is down.
 const RETRY_AFTER: &str = "1";
@@ -61,7 +69,7 @@ struct Switches {
 
 /// What becomes of a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+enum Fate {
     /// Booked at once.
     Now,
     /// Accepted, and booked after this time, whether its caller still waits or not.
@@ -89,7 +97,7 @@ impl Faults {
         self.with(|state| state.holds.insert(hold.order_id, time));
     }
 
-    pub(super) fn fate(&self, order_id: &str) -> Fate {
+    fn fate(&self, order_id: &str) -> Fate {
         self.with(|state| {
             if let Some(time) = state.holds.remove(order_id) {
                 state.held.insert(order_id.to_owned());
@@ -113,7 +121,48 @@ pub(super) async fn hold(State(faults): State<Arc<Faults>>, Json(hold): Json<Hol
     StatusCode::NO_CONTENT
 }
 
-/// Stands before every call of the business.
+/// What of a call a hold looks at.
+#[derive(Deserialize)]
+struct Held {
+    payload: About,
+}
+
+/// Stands before the barrier: a charge that is held back has taken no row yet.
+pub(super) async fn held(
+    State(faults): State<Arc<Faults>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if !request.uri().path().ends_with(path(Direction::Forward)) {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
+        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+    };
+    let order = serde_json::from_slice(&body).map(|held: Held| held.payload.order_id);
+    let request = Request::from_parts(parts, body.into());
+    match order.map_or(Fate::Now, |order| faults.fate(&order)) {
+        Fate::Now => next.run(request).await,
+        Fate::Declined => {
+            let says = json!({ "success": false, "error": "limit reached" });
+            (StatusCode::UNPROCESSABLE_ENTITY, Json(says)).into_response()
+        }
+        Fate::Later(time) => {
+            // In a task of its own: a caller that hangs up does not stop it.
+            let late = tokio::spawn(async move {
+                tokio::time::sleep(time).await;
+                let answer = next.run(request).await;
+                tracing::info!(status = %answer.status(), "a charge that was held back");
+                answer
+            });
+            late.await
+                .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+        }
+    }
+}
+
+/// Stands before every call.
 pub(super) async fn switched(
     State(faults): State<Arc<Faults>>,
     request: Request,

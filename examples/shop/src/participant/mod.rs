@@ -1,15 +1,13 @@
 //! A participant: an HTTP service with a database of its own, called by sagas.
 //!
-//! Read [`barrier`] first: what makes a call that comes twice, late or in the wrong order
-//! harmless. It knows nothing of sagas but that a call's key names transaction, direction and step.
+//! What it does for a step is a function over a database transaction ([`inventory`], [`payment`]);
+//! that a call which comes twice, late or in the wrong order is harmless, `ring-participant` does.
 
-mod answer;
-pub mod barrier;
 mod config;
 mod database;
 pub mod faults;
-mod inventory;
-mod payment;
+pub mod inventory;
+pub mod payment;
 
 use std::sync::Arc;
 
@@ -19,19 +17,17 @@ use axum::{
     middleware,
     routing::{get, post},
 };
+use ring_participant::worker::Worker;
 use ring_shell::{
     BUILD,
     health::{self, Pages},
 };
 
 pub use self::{
-    answer::{Answer, KEY},
-    barrier::{Barrier, Direction, Entered, Key},
     config::Config,
     database::Database,
     faults::{Faults, Hold, Mode},
-    inventory::Inventory,
-    payment::{DECLINED, Payment},
+    payment::DECLINED,
 };
 use crate::{Process, Service, serve};
 
@@ -40,11 +36,9 @@ pub(crate) async fn run(config: Config, process: Process) -> anyhow::Result<()> 
     let listener = serve::bind(config.listen).await?;
     let database = Database::new(&config.database, config.schema())?;
     let faults = Arc::new(Faults::default());
-    let business = match config.service {
-        Service::Payment => payment::routes(Payment::new(database.clone(), Arc::clone(&faults))),
-        Service::Inventory | Service::Order => {
-            inventory::routes(Inventory::new(database.clone(), config.stock))
-        }
+    let worker = match config.service {
+        Service::Payment => payment::worker(&database)?,
+        Service::Inventory | Service::Order => inventory::worker(&database, config.stock)?,
     };
     let ready = database.clone();
     let pages = health::router(Pages {
@@ -53,7 +47,7 @@ pub(crate) async fn run(config: Config, process: Process) -> anyhow::Result<()> 
         name: config.name(),
         version: BUILD,
     });
-    let pages = pages.merge(routes(business, faults));
+    let pages = pages.merge(routes(&worker, faults));
     serve::during(listener, pages, async {
         process
             .shutdown
@@ -66,8 +60,9 @@ pub(crate) async fn run(config: Config, process: Process) -> anyhow::Result<()> 
     .await
 }
 
-/// The business behind its switches, and the switches, which always work.
-fn routes(business: Router, faults: Arc<Faults>) -> Router {
+/// The steps behind their switches, and the switches, which always work.
+pub fn routes(worker: &Worker, faults: Arc<Faults>) -> Router {
+    let held = middleware::from_fn_with_state(Arc::clone(&faults), faults::held);
     let switched = middleware::from_fn_with_state(Arc::clone(&faults), faults::switched);
     let switches = get(async |State(faults): State<Arc<Faults>>| Json(faults.mode()));
     let switches = switches.post(
@@ -80,5 +75,9 @@ fn routes(business: Router, faults: Arc<Faults>) -> Router {
     let switches = Router::new()
         .route("/faults", switches)
         .route("/holds", holds);
-    business.layer(switched).merge(switches.with_state(faults))
+    worker
+        .router()
+        .layer(held)
+        .layer(switched)
+        .merge(switches.with_state(faults))
 }
