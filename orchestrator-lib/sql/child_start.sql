@@ -5,7 +5,9 @@
 -- $10 saga, $11 definition, $12 key, $13 input, $14 lifetime in ms
 with parent as materialized (
     select id from ringsaga.transaction
-    where id = $4 and epoch = $5 and nonce = $6 and state = 'running' and direction = 'forward'
+    -- "is not distinct from" serves no index: the row must be found by id.
+    where id = $4 and epoch = $5 and nonce = $6 and state is not distinct from 'running'
+        and direction = 'forward'
     for update
 ),
 existing as materialized (
