@@ -21,6 +21,7 @@ pub mod machine;
 pub mod master;
 pub mod orchestrator;
 pub mod owner;
+pub mod region;
 pub mod registry;
 pub mod roster;
 pub mod saga;

@@ -7,7 +7,8 @@
 use std::{fmt, path::PathBuf, time::Duration};
 
 use ring_core::{
-    id::{Cluster, NameError, NodeId, Region, RegionCode, Scope, Service},
+    id::{Cluster, NameError, NodeId, Region, Scope, Service},
+    region::RegionCodes,
     timing::{Overrides, Timing, TimingError},
 };
 use ring_shell::bus::{Credentials, OptionsError, server_addresses};
@@ -26,9 +27,12 @@ pub struct Config {
     pub service: Service,
     /// This node, unique within region and cluster, the same after a restart (a pod's name).
     pub instance: NodeId,
-    /// The region's code in transaction ids, 1 … 4095; 0 for none. Default 0.
+    /// The region's code in transaction ids, 1 … 4095; 0 for the registry's, or none. Default 0.
     #[serde(default)]
     pub region_code: u16,
+    /// The registry of all regions' codes, the same everywhere: a table, or `"eu=1,us=2"`.
+    #[serde(default)]
+    pub regions: RegionCodes,
     /// The saga store.
     pub database: Database,
     /// The ring's bus. Without it the node works with Postgres alone: it runs its sagas and
@@ -162,6 +166,9 @@ pub enum ConfigError {
     /// The region's code does not fit.
     #[error("region_code must be below 4096, it is {0}")]
     RegionCode(u16),
+    /// The registry of codes does not fit this region.
+    #[error("regions: {0}")]
+    Regions(String),
     /// A number must be above zero.
     #[error("{0} must be at least 1")]
     Zero(&'static str),
@@ -207,6 +214,7 @@ impl Config {
                 service,
                 instance,
                 region_code: 0,
+                regions: RegionCodes::default(),
                 database: Database {
                     url: database_url.into().into(),
                     connections: connections(),
@@ -249,9 +257,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigErrors> {
         let timing = self.timing().errors();
         let mut found: Vec<_> = timing.into_iter().map(ConfigError::from).collect();
-        if RegionCode::new(self.region_code).is_none() {
-            found.push(ConfigError::RegionCode(self.region_code));
-        }
+        found.extend(self.region_mistake());
         for (name, value) in [
             ("capacity", self.capacity),
             ("database.connections", self.database.connections),

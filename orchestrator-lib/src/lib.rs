@@ -68,6 +68,7 @@ mod failure;
 mod flow;
 pub mod guide;
 mod node;
+mod region;
 mod retry;
 mod saga;
 mod step;

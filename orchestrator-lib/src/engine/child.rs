@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ring_core::{
-    id::{RegionCode, TransactionId},
+    id::TransactionId,
     saga::{Call, Direction, IdempotencyKey, Outcome, Payload, State},
     store::{Fence, Start},
 };
@@ -43,7 +43,7 @@ impl Children for Nursery {
     fn start(&self, child: Arc<Definition>, call: Call, input: Payload) -> Answer<'_> {
         Box::pin(async move {
             let runs = child.plan.runs();
-            let code = RegionCode::new(self.engine.config.region_code).unwrap_or_default();
+            let code = self.engine.config.code();
             let id = TransactionId::compose(clock::now().wall, code, clock::chance());
             let start = Start {
                 id,

@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ring_core::{
-    id::{RegionCode, SagaName, TransactionId},
+    id::{SagaName, TransactionId},
     saga::{Payload, Transaction},
     store::{Incarnation, Start, Started as Stored},
 };
@@ -191,7 +191,7 @@ impl Engine {
         claim: Option<ring_core::id::Nonce>,
     ) -> Start {
         let runs = definition.plan.runs();
-        let code = RegionCode::new(self.config.region_code).unwrap_or_default();
+        let code = self.config.code();
         let id = TransactionId::compose(clock::now().wall, code, clock::chance());
         Start {
             id,

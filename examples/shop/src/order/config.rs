@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use orchestrator_lib as lib;
 use reqwest::Url;
-use ring_core::{id::Service, wire::Role};
+use ring_core::{id::Service, region::RegionCodes, wire::Role};
 use ring_shell::{
     bus::Credentials,
     config::{Common, ConfigError, Nats, Settings},
@@ -102,6 +102,7 @@ fn node(common: &Common, service: Service, database: SecretString) -> lib::Confi
         service,
         instance: common.id.clone(),
         region_code: 0,
+        regions: RegionCodes::default(),
         database: lib::Database {
             url: database,
             connections: 8,
