@@ -10,7 +10,9 @@ mod store_support;
 
 use std::time::Duration;
 
-use orchestrator_lib::store::{Cursor, Filter, Operator, Restored, migrate};
+use orchestrator_lib::store::{
+    Answer, By, Cursor, Filter, Operator, Order, Refusal, Verb, migrate,
+};
 use ring_core::{
     saga::{Direction, Ending, Payload, State, Text},
     store::{Started, To, Write},
@@ -142,9 +144,11 @@ async fn people_list_show_and_restore_what_ended_badly() -> Checked {
     let mut seen = Vec::new();
     let mut cursor = Some(Cursor::default());
     while let Some(from) = cursor {
-        let (page, next) = desk.list(&Filter::default(), from, 4).await?;
-        seen.extend(page.into_iter().map(|line| line.id));
-        cursor = next;
+        let page = desk
+            .list(&Filter::default(), Order::Newest, from, 4)
+            .await?;
+        seen.extend(page.lines.into_iter().map(|line| line.id));
+        cursor = page.next;
     }
     seen.dedup();
     assert_eq!(seen.len(), 6);
@@ -152,18 +156,27 @@ async fn people_list_show_and_restore_what_ended_badly() -> Checked {
         states: vec![State::Terminated],
         ..Filter::default()
     };
-    let (page, _) = desk.list(&filter, Cursor::default(), 10).await?;
-    assert_eq!(page.len(), 1);
+    let page = desk
+        .list(&filter, Order::Newest, Cursor::default(), 10)
+        .await?;
+    assert_eq!(page.lines.len(), 1);
     let counts = desk.counts(Some(&service())).await?;
     assert_eq!(counts.get(&(State::Paused, Direction::Forward)), Some(&5));
 
     let shown = desk.show(bad.id).await?.ok_or("not there")?;
     assert_eq!(shown.error.as_deref(), Some("refund refused"));
     assert_eq!(shown.log.len(), 1);
-    let hour = Duration::from_secs(3_600);
-    let click = || desk.restore(bad.id, shown.epoch, hour, "eva", "bank fixed it");
-    assert_eq!(click().await?, Restored::Done(shown.epoch + 1));
-    assert_eq!(click().await?, Restored::Changed, "a double click");
+    let restore = Verb::Restore {
+        lifetime: Duration::from_secs(3_600),
+        not_applied: false,
+    };
+    let by = By::new("eva", "bank fixed it")?;
+    let click = || desk.order(&restore, bad.id, shown.epoch, &by);
+    let epoch = shown.epoch + 1;
+    assert_eq!(click().await?, Answer::Done { epoch });
+    let again = click().await?;
+    let told = matches!(&again, Answer::Refused(Refusal::Already { by, .. }) if by.actor == "eva");
+    assert!(told, "a double click: {again:?}");
     let audited: i64 = bench.ask("select count(*) from ringsaga.audit").await?;
     assert_eq!(audited, 1);
     assert_eq!(node.due(10).await?.len(), 6);

@@ -58,6 +58,7 @@ pub(crate) async fn up(parts: Parts) -> Result<(Arc<Engine>, Strings), Error> {
     let config = parts.config;
     let boot = clock::boot();
     let (store, operator) = open_store(&config).await?;
+    describe(&store, parts.sagas.values()).await;
     let tasks = Tasks::new();
     let meter = Meter::new(&config.scope(), Role::Orchestrator);
     let bus = connect(&config, boot, tasks.spawner(), meter.clone()).await?;
@@ -176,6 +177,17 @@ async fn open_store(config: &Config) -> Result<(Store, Operator), Error> {
     }
     tracing::info!(store = %standing.store_id, version = standing.version, "the store is ready");
     Ok((store, operator))
+}
+
+/// Names the steps for people; the engine itself needs nothing of it.
+async fn describe(store: &Store, sagas: impl Iterator<Item = &Arc<Definition>>) {
+    for saga in sagas {
+        let names = saga.plan.steps().iter().map(|step| step.name.to_string());
+        let names: Vec<String> = names.collect();
+        if let Err(error) = store.describe(saga.plan.runs(), &names).await {
+            tracing::debug!(%error, "the steps' names were not stored");
+        }
+    }
 }
 
 async fn migrate(settings: &store::Config) -> Result<(), store::Error> {

@@ -142,6 +142,17 @@ impl Error {
         code.is_some_and(|c| ["22", "23", "54"].iter().any(|p| c.code().starts_with(p)))
     }
 
+    /// Whether a unique key stands in the way.
+    pub(super) fn is_duplicate(&self) -> bool {
+        let Self::Conflict { source, .. } = self else {
+            return false;
+        };
+        let code = source
+            .downcast_ref::<tokio_postgres::Error>()
+            .and_then(tokio_postgres::Error::code);
+        code == Some(&SqlState::UNIQUE_VIOLATION)
+    }
+
     /// Whether tables or the schema are not there.
     pub(super) fn lacks_schema(&self) -> bool {
         let Self::Permanent { source, .. } = self else {

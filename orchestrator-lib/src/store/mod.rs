@@ -43,7 +43,10 @@ pub use claim::{Claims, Pushed};
 pub use config::Config;
 pub use error::{Cause, Error};
 pub use migrate::{Migrated, migrate};
-pub use operator::{Cursor, Filter, Operator, Restored, Shown, Summary};
+pub use operator::{
+    Answer, Audited, Bulk, By, Closed, Cursor, Filter, Happened, Keyed, Operator, Order, Page,
+    Policy, Preview, Purge, Purged, Reason, Refusal, Shown, Summary, Tally, Unfit, Verb, Why,
+};
 pub use owner::{Buried, Process};
 pub use read::{Outcome, RetryNodes, Woke};
 pub use standing::Standing;

@@ -42,6 +42,21 @@ pub struct Buried {
 }
 
 impl Store {
+    /// Tells the names of a definition's steps in their order, for people and for operators'
+    /// orders. The first one who tells them counts.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when the database is away.
+    pub async fn describe(&self, of: &Capability, steps: &[String]) -> Result<(), Error> {
+        self.define(of).await?;
+        let (saga, version) = (of.saga.as_str(), i64::from(of.version));
+        let asked = self.inner.claim.call("describe a saga", async |s| {
+            s.execute(sql::DESCRIBE, &[&saga, &version, &of.digest, &steps])
+                .await
+        });
+        asked.await.map(drop)
+    }
+
     /// Opens a new incarnation with a lease, counted from when this was *sent*. One store is for
     /// one process: every incarnation of it can run the same.
     ///

@@ -28,13 +28,26 @@ statements! {
     CLAIM_WAITING = "claim_waiting";
     COUNTS = "counts";
     DEFINE = "define";
+    DESCRIBE = "describe";
     HAND_BACK = "hand_back";
     HEAR = "hear";
     INPUTS = "inputs";
+    KEYED = "keyed";
     LIST = "list";
+    LIST_OLDEST = "list_oldest";
+    LIST_REACH = "list_reach";
     LOG = "log";
     MISSING_PUSH = "missing_push";
     MISSING_REPORT = "missing_report";
+    OP_CLOSE = "op_close";
+    OP_POLICY = "op_policy";
+    OP_PURGE = "op_purge";
+    OP_REFUSED = "op_refused";
+    OP_REHOME = "op_rehome";
+    OP_RESTORE = "op_restore";
+    OP_RETRY = "op_retry";
+    OP_SKIP = "op_skip";
+    OP_WAKE = "op_wake";
     OUTCOME = "outcome";
     OWNER_BURY = "owner_bury";
     OWNER_CLOSE = "owner_close";
@@ -46,15 +59,16 @@ statements! {
     PRESENT = "present";
     PROBE_READ = "probe_read";
     PROBE_SET = "probe_set";
-    RESTORE = "restore";
     RETRY_NODES = "retry_nodes";
     SHOW = "show";
+    SHOW_MORE = "show_more";
     STANDING = "standing";
     START = "start";
     START_READ = "start_read";
     WAITED_FOR = "waited_for";
     WAKE = "wake";
     WAKES = "wakes";
+    WHY = "why";
     WRITE = "write";
 }
 

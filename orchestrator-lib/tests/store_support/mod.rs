@@ -10,6 +10,10 @@
     reason = "a test names the one answer it expects"
 )]
 
+pub(crate) mod cases;
+pub(crate) mod desk;
+pub(crate) mod operator_cases;
+
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use orchestrator_lib::store::{Claims, Config, Process, Store, migrate};
