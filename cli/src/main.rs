@@ -23,18 +23,18 @@ fn main() -> ExitCode {
         Command::Slave(sourced) => run::run(Role::Slave, &sourced),
         Command::Coordinator(sourced) => run::run(Role::Coordinator, &sourced),
         Command::Dev(dev) => run::dev::run(&dev),
-        Command::Demo(demo) => demo::run(&demo, args.output.json),
+        Command::Demo(demo) => demo::run(&demo, args.output.json()),
         Command::Shop(service) => return shop::run(service, Sources::usual(None)),
         Command::Config(ConfigCommand::Check { role, sourced }) => run::check(role, &sourced),
         Command::Config(ConfigCommand::Print { role, sourced }) => {
-            run::print(role, &sourced, args.output.json)
+            run::print(role, &sourced, args.output.json())
         }
         Command::Migrate(database) => tx::migrate_now(&database),
-        Command::Tx(command) => tx::run(command, args.output.json),
-        Command::Ring(command) => ring::run(command, args.output.json),
-        Command::Token(ids) => ring::token::run(&ids, args.output.json),
-        Command::Split(split) => ring::split::run(&split, args.output.json),
-        Command::Owner(owner) => ring::run(Ring::Owner(owner), args.output.json),
+        Command::Tx(command) => tx::run(command, args.output.format()),
+        Command::Ring(command) => ring::run(command, args.output.json()),
+        Command::Token(ids) => ring::token::run(&ids, args.output.json()),
+        Command::Split(split) => ring::split::run(&split, args.output.json()),
+        Command::Owner(owner) => ring::run(Ring::Owner(owner), args.output.json()),
     };
     exit::code(end)
 }

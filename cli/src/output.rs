@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
+use crate::args::Format;
+
 /// Writes a line to stdout.
 ///
 /// # Errors
@@ -22,6 +24,23 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
 /// When it can't be written.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     line(&serde_json::to_string(value)?)?;
+    Ok(())
+}
+
+/// Writes rows to stdout in the form that is wanted.
+///
+/// # Errors
+/// When they can't be written.
+pub(crate) fn rows<T: Serialize>(
+    format: Format,
+    rows: &[T],
+    table: impl FnOnce() -> String,
+) -> anyhow::Result<()> {
+    match format {
+        Format::Table => line(&table())?,
+        Format::Json => json(&rows)?,
+        Format::Jsonl => rows.iter().try_for_each(json)?,
+    }
     Ok(())
 }
 

@@ -1,17 +1,22 @@
 //! The command line, declared.
 
+mod deed;
 mod demo;
 mod ring;
 mod role;
 mod tx;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::{
+    deed::{Actor, Closing, PurgeArgs, Which},
     demo::{Blow, Demo, KillAt},
     ring::{Audit, Bus, Ids, Owner, Ring, Seen, Split, Watch, transaction},
     role::{ConfigCommand, Dev, Role, Sourced},
-    tx::{Count, Database, List, Restore, Show, StateArg, StoreOf, Tx},
+    tx::{
+        Count, Database, DirectionArg, FilterArgs, List, OrderArg, RegionOf, Show, StateArg,
+        StoreOf, Tx,
+    },
 };
 
 /// Sagas on NATS, Redis and Postgres, retried by whoever is alive.
@@ -27,9 +32,39 @@ pub(crate) struct Args {
 /// How results are printed.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub(crate) struct Output {
-    /// Print JSON, one object a line, instead of tables
+    /// Print JSON, one object a line, instead of tables: short for -o jsonl
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// How results are printed
+    #[arg(short = 'o', long = "output", global = true, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+}
+
+/// A form of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Columns for people
+    Table,
+    /// One JSON document
+    Json,
+    /// JSON, one object a line
+    Jsonl,
+}
+
+impl Output {
+    /// The form that is meant.
+    pub(crate) fn format(self) -> Format {
+        match self.format {
+            Some(format) => format,
+            None if self.json => Format::Jsonl,
+            None => Format::Table,
+        }
+    }
+
+    /// Whether JSON is meant.
+    pub(crate) fn json(self) -> bool {
+        self.format() != Format::Table
+    }
 }
 
 #[derive(Debug, Subcommand)]

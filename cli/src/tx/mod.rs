@@ -1,26 +1,44 @@
 //! Transactions as people see them, straight from Postgres; and the store's schema.
 
+mod ask;
+mod deed;
+mod purge;
+mod region;
 mod view;
+mod whole;
 
-use orchestrator_lib::store::{Config, Cursor, Error, Filter, Operator, Restored, migrate};
-use ring_core::id::{Scope, TransactionId};
+use orchestrator_lib::store::{Config, Error, Filter, Operator, migrate};
+use ring_core::{
+    id::{Scope, TransactionId},
+    time::Wall,
+};
 use secrecy::ExposeSecret;
 
-use self::view::{Line, Whole, counted};
 use crate::{
-    args::{Count, Database, List, Restore, Show, StoreOf, Tx},
+    args::{Database, FilterArgs, Format, StoreOf, Tx},
     exit::Exit,
     output,
 };
 
 /// Runs a `tx` command.
-pub(crate) fn run(command: Tx, json: bool) -> anyhow::Result<()> {
+pub(crate) fn run(command: Tx, format: Format) -> anyhow::Result<()> {
     block_on(async {
         match command {
-            Tx::List(args) => list(&args, json).await,
-            Tx::Show(args) => show(&args, json).await,
-            Tx::Count(args) => count(&args, json).await,
-            Tx::Restore(args) => restore(&args).await,
+            Tx::List(args) => ask::list(&args, format).await,
+            Tx::Show(args) => ask::show(&args, format).await,
+            Tx::Why(args) => ask::why(&args, format).await,
+            Tx::Count(args) => ask::count(&args, format).await,
+            Tx::Region(args) => region::region(&args, format),
+            Tx::Purge(args) => purge::purge(&args, format).await,
+            deed @ (Tx::Retry(_)
+            | Tx::Restore(_)
+            | Tx::RetryCompensation(_)
+            | Tx::Skip(_)
+            | Tx::Policy(_)
+            | Tx::Signal(_)
+            | Tx::Cancel(_)
+            | Tx::Close(_)
+            | Tx::Rehome(_)) => deed::order(deed, format).await,
         }
     })
 }
@@ -38,72 +56,24 @@ pub(crate) fn migrate_now(database: &Database) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn list(args: &List, json: bool) -> anyhow::Result<()> {
-    let filter = Filter {
+fn filter(args: &FilterArgs) -> Filter {
+    let wall = |at: std::time::SystemTime| {
+        let since = at.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Wall(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    };
+    Filter {
         service: args.service.clone(),
         states: args.state.iter().copied().map(view::state).collect(),
         saga: args.saga.clone(),
-    };
-    let after = Cursor(args.after.map(TransactionId));
-    let (page, next) = operator(&args.store)?
-        .list(&filter, after, args.limit)
-        .await
-        .map_err(told)?;
-    let lines: Vec<Line> = page.iter().map(Line::new).collect();
-    if json {
-        return lines.iter().try_for_each(output::json);
-    }
-    output::line(&view::table(&lines))?;
-    if let Some(Cursor(Some(last))) = next {
-        output::chatter(&format!("more: --after {last}"));
-    }
-    Ok(())
-}
-
-async fn show(args: &Show, json: bool) -> anyhow::Result<()> {
-    let id = TransactionId(args.id);
-    let shown = operator(&args.store)?.show(id).await.map_err(told)?;
-    let shown = shown.ok_or_else(|| missing(id, &args.store))?;
-    let whole = Whole::new(&shown);
-    if json {
-        output::json(&whole)
-    } else {
-        whole.print()
-    }
-}
-
-async fn count(args: &Count, json: bool) -> anyhow::Result<()> {
-    let counts = operator(&args.store)?
-        .counts(args.service.as_ref())
-        .await
-        .map_err(told)?;
-    counted(&counts, json)
-}
-
-async fn restore(args: &Restore) -> anyhow::Result<()> {
-    let id = TransactionId(args.id);
-    if args.reason.trim().is_empty() {
-        return Err(Exit::Usage.because("--reason is empty: say why, it is kept in the audit log"));
-    }
-    let operator = operator(&args.store)?;
-    let shown = operator
-        .show(id)
-        .await
-        .map_err(told)?
-        .ok_or_else(|| missing(id, &args.store))?;
-    let restored = operator
-        .restore(id, shown.epoch, args.lifetime, &args.actor, &args.reason)
-        .await
-        .map_err(told)?;
-    match restored {
-        Restored::Done(epoch) => {
-            output::line(&format!("{id} is due now (epoch {epoch})"))?;
-            Ok(())
-        }
-        Restored::Changed => Err(Exit::Refused.because(format!(
-            "{id} is {:?}: only disabled, terminated and quarantined ones are restored (or it changed just now: look again)",
-            shown.summary.state
-        ))),
+        version: args.saga_version,
+        direction: args.direction.map(view::direction),
+        created_from: args.created_from.map(wall),
+        created_before: args.created_before.map(wall),
+        due_before: args.due_before.map(wall),
+        waiting_on: args.waiting_on.clone(),
+        error: args.error.clone(),
+        attempts: args.attempts,
+        key: args.key.clone(),
     }
 }
 
@@ -132,6 +102,11 @@ fn told(error: Error) -> anyhow::Error {
     let text = format!("{:#}", anyhow::Error::new(error));
     if text.contains("relation \"ringsaga.") {
         return Exit::NotFound.because("the database has no store yet: run `ringsaga migrate`");
+    }
+    if text.contains("does not exist") {
+        return Exit::NotFound.because(format!(
+            "the store is older than this program: run `ringsaga migrate` ({text})"
+        ));
     }
     exit.because(text)
 }
