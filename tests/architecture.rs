@@ -60,7 +60,7 @@ struct Knows {
 const NATS: &str = "async-nats";
 const POSTGRES: [&str; 3] = ["tokio-postgres", "deadpool-postgres", "refinery"];
 
-const TABLE: [Knows; 5] = [
+const TABLE: [Knows; 6] = [
     Knows {
         package: "ring-shell",
         never: &["redis", POSTGRES[0], POSTGRES[1], POSTGRES[2]],
@@ -101,6 +101,11 @@ const TABLE: [Knows; 5] = [
             "ring-slave",
         ],
         always: &["serde", "serde_json"],
+    },
+    Knows {
+        package: "ring-operators",
+        never: &[NATS, "redis", POSTGRES[0], POSTGRES[1], POSTGRES[2]],
+        always: &["axum", "orchestrator-lib", "subtle"],
     },
 ];
 
