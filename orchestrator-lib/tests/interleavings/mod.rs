@@ -11,6 +11,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod check;
+mod children;
 mod dropped;
 pub(crate) mod effects;
 pub(crate) mod history;

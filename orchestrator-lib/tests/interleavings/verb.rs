@@ -1,7 +1,7 @@
 //! The verbs of the store, by the names in which schedules are written, and how one is asked.
 //! Decides what each session knows when it asks; refuses to know when it is let through.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use orchestrator_lib::store::{Buried, Claims, Error, Operator, Pushed, Restored, Store, Woke};
 use ring_core::{
@@ -209,6 +209,7 @@ impl Actor {
             look,
             nonces: marks.nonces,
             suspects: true,
+            without: BTreeSet::new(),
         };
         Answer::Claims(self.store.claim(me, &claim).await)
     }

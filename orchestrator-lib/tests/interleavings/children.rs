@@ -1,0 +1,87 @@
+//! A parent that undoes its child while the child ends: the child goes back from its very last
+//! step, whichever comes first.
+
+use std::time::Duration;
+
+use orchestrator_lib::store::{ChildStarted, Error};
+use ring_core::{
+    id::StepName,
+    saga::State,
+    store::{Claimed, Written},
+};
+use tokio::task::JoinHandle;
+
+use super::{
+    Rules,
+    lane::{Fallible, Lane},
+};
+use crate::store_support::{self as support, Checked, LEASE, Node};
+
+const KEY: &str = "the parent's step";
+
+/// A parent's child that did step 0 and is about to end with step 1.
+async fn child(lane: &Lane) -> Fallible<Claimed> {
+    let process = support::process("first", &["buy"]);
+    let me = lane.keeper.store.open(&process, LEASE).await?;
+    let node = Node {
+        store: lane.keeper.store.clone(),
+        me,
+    };
+    let parent = node.started("buy", "parent").await?;
+    let start = support::start("buy", KEY, None);
+    let of = (parent.id, parent.fence);
+    let step = StepName::new("ship")?;
+    let begun = node.store.start_child(of, &step, &start).await?;
+    assert_eq!(begun, ChildStarted::There);
+    let mut child = node.due(1).await?.remove(0);
+    node.store.write(support::next(&child, 1)).await?;
+    child.position = support::at(1);
+    Ok(child)
+}
+
+fn undo(lane: &Lane) -> JoinHandle<Result<Option<State>, Error>> {
+    let store = lane.actors[1].store.clone();
+    tokio::spawn(async move {
+        let saga = support::capability("buy").saga;
+        store.undo_child(&saga, KEY, Duration::from_secs(60)).await
+    })
+}
+
+/// The write that ends the child stands at a gate; `for_what` waits there or behind it.
+async fn waits(lane: &Lane, for_what: &str) -> Fallible<()> {
+    let waiting = format!("select count(*) from pg_locks where not granted and {for_what}");
+    for _ in 0..5_000 {
+        if lane.desk.query_one(&waiting, &[]).await?.get::<_, i64>(0) > 0 {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Err("nobody waits".into())
+}
+
+#[tokio::test]
+async fn a_child_undone_while_it_ends_goes_back_from_its_last_step() -> Checked {
+    let mut lane = Lane::new(Rules::default(), "").await?;
+    let child = child(&lane).await?;
+    let close = "select pg_advisory_lock(ascii('x'), 1)";
+    lane.desk.query(close, &[]).await?;
+    let mut write = support::settle(&child);
+    write.number = 2;
+    let store = lane.actors[0].store.clone();
+    let ends = tokio::spawn(async move { store.write(write).await });
+    waits(&lane, "locktype = 'advisory'").await?;
+    let undone = undo(&lane);
+    waits(&lane, "locktype <> 'advisory'").await?;
+    lane.desk
+        .query("select pg_advisory_unlock_all()", &[])
+        .await?;
+    assert_eq!(ends.await??, Written::Done { wake_seq: 0 });
+    assert_eq!(undone.await??, Some(State::Completed));
+    let row = "select state, direction, seq from ringsaga.transaction where id = $1";
+    let row = lane.desk.query_one(row, &[&child.id.0]).await?;
+    let stands = (row.get("state"), row.get("direction"), row.get("seq"));
+    assert_eq!(stands, ("paused", "compensating", 1_i64));
+    lane.clear(&[]).await?;
+    lane.close().await;
+    Ok(())
+}
