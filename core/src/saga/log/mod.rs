@@ -118,6 +118,12 @@ impl Log {
         self.at
     }
 
+    /// Whether a step by itself is open, as every compensation is.
+    #[must_use]
+    pub fn is_alone(&self, plan: &Plan) -> bool {
+        self.at.direction == Direction::Compensating || plan.group(self.at.seq).len() <= 1
+    }
+
     /// Sequence numbers of the steps that are open together where it stands.
     pub fn open(&self, plan: &Plan) -> impl Iterator<Item = u32> + use<> {
         let group = match self.at.direction {

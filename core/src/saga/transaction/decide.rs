@@ -38,19 +38,19 @@ impl Transaction {
             if recorded && self.unrunnable.is_none() {
                 return self.conclude(None, out);
             }
+            if self.is_stopping() {
+                return self.come_to_rest(now, out);
+            }
             if self.draining || self.releasing {
                 return self.leave(now, out);
             }
             if let Some(why) = self.over(now) {
-                return self.expire(why, out);
+                return self.expire(now, why, out);
             }
             if let Some(why) = &self.unrunnable {
                 let why = Text::new(&format!("can't be run here: {why:?}"));
                 let (attempts, doubt) = self.row();
                 return self.pause(UNRUNNABLE_PAUSE, (attempts, doubt), why, None, None, out);
-            }
-            if self.is_stopping() {
-                return self.come_to_rest(now, out);
             }
             if self.give_up() || self.start_ready(now, out) {
                 continue;
@@ -135,6 +135,11 @@ impl Transaction {
         let Some(entry) = self.entry(now, member, attempt.clone()) else {
             return;
         };
+        if let Attempt::Refused { error, .. } = &entry.attempt
+            && (self.error.is_none() || member.then() == Some(Then::Stop))
+        {
+            self.error = Some(error.clone());
+        }
         if last {
             self.conclude(Some(entry), out);
         } else {
@@ -157,7 +162,7 @@ impl Transaction {
         let at = self.position();
         let any = |then| self.members.iter().any(|m| m.then() == Some(then));
         if any(Then::Stop) {
-            return self.settle(Ending::Terminated, self.why(entry.as_ref()), entry, out);
+            return self.settle(Ending::Terminated, self.error.clone(), entry, out);
         }
         let back = self.is_giving_up();
         let next = match at.direction {
@@ -179,10 +184,7 @@ impl Transaction {
                 self.settle(Ending::Completed(result(&plan, &log)), None, entry, out);
             }
             None => {
-                let forward = entry
-                    .as_ref()
-                    .filter(|e| e.position.direction == Direction::Forward);
-                let why = self.cancelled().or_else(|| self.why(forward));
+                let why = self.cancelled().or_else(|| self.error.clone());
                 self.settle(Ending::Compensated, why, entry, out);
             }
         }
@@ -205,20 +207,13 @@ impl Transaction {
         let limit = plan.idle_limit()?;
         let waits = |m: &Member| {
             let kind = plan.step(m.seq).map(|s| &s.kind);
-            matches!(
+            let outside = matches!(
                 kind,
                 Some(Kind::Timer(_) | Kind::Signal { .. } | Kind::Saga)
-            )
+            );
+            outside && m.then().is_none()
         };
         (!self.members.iter().any(waits)).then_some(limit)
-    }
-
-    /// The error of an outcome, for people.
-    fn why(&self, entry: Option<&Entry>) -> Option<Text> {
-        match entry.map(|e| &e.attempt) {
-            Some(Attempt::Refused { error, .. }) => Some(error.clone()),
-            Some(Attempt::Done(_) | Attempt::Skipped | Attempt::Paused { .. }) | None => None,
-        }
     }
 
     pub(super) fn entry(&self, now: Now, member: &Member, attempt: Attempt) -> Option<Entry> {

@@ -18,6 +18,8 @@ pub(super) struct Member {
     pub(super) inline: u32,
     /// Whether it may have been applied.
     pub(super) doubt: bool,
+    /// Attempts and doubt as the store knows them.
+    pub(super) told: (u32, bool),
     /// Whether the probe said, in this claim, that it was not applied.
     pub(super) probed: bool,
     /// When this claim first called it.
@@ -46,8 +48,6 @@ pub(super) enum Doing {
         class: Class,
         error: Text,
         pause: Duration,
-        /// Whether the pause stands in the log.
-        recorded: bool,
     },
     /// It has an outcome that is not recorded yet.
     Ended(Attempt, Then),
@@ -73,6 +73,7 @@ impl Member {
             attempts,
             inline: 0,
             doubt,
+            told: (attempts, doubt),
             probed: false,
             first_call: None,
             doing: Doing::Ready,
@@ -99,5 +100,10 @@ impl Member {
     /// Whether it was ever called, or may have been.
     pub(super) fn was_called(&self) -> bool {
         self.attempts > 0 || self.doubt || self.first_call.is_some()
+    }
+
+    /// Whether it has no outcome, and the store does not know what became of it so far.
+    pub(super) fn is_untold(&self) -> bool {
+        self.then().is_none() && self.told != (self.attempts, self.doubt)
     }
 }

@@ -13,6 +13,7 @@
 //! into that database transaction, and after the commit hand the outcome to the machine itself
 //! with the same time and answer the same write with `Done`.
 
+mod claim;
 mod decide;
 mod member;
 mod outcome;
@@ -23,18 +24,21 @@ mod write;
 
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
-use self::member::{Doing, Member, Then};
+use self::{
+    claim::{members, replay},
+    member::{Doing, Member},
+};
 pub use port::{Asked, Call, Hold, Input, Order, Stopped, Unrunnable};
 
 use super::{
     Attempt, Direction, Payload, Plan, PlannedStep, Position, Retry, Text, Wake as Woken,
-    log::{self, Log, Status},
+    log::{self, Log},
 };
 use crate::{
     chance,
     id::TransactionId,
     machine::Machine,
-    store::{Capability, Claimed, Fence, Start, Taken, Write},
+    store::{Claimed, Fence, Start, Taken, Write},
     time::{Mono, Now, Wake, Wall},
 };
 
@@ -63,6 +67,8 @@ pub struct Transaction {
     wakes: Vec<Woken>,
     /// Whether the *row* says that the open intent is in doubt.
     row_doubt: bool,
+    /// Why it went back or to a person: the first refusal.
+    error: Option<Text>,
     calls: u32,
     writes: u32,
     draining: bool,
@@ -100,6 +106,10 @@ impl Transaction {
             Ok(log) => (log, None),
             Err(why) => (Log::standing(claimed.position), Some(why)),
         };
+        let error = claimed.log.iter().find_map(|e| match &e.attempt {
+            Attempt::Refused { error, .. } => Some(error.clone()),
+            Attempt::Done(_) | Attempt::Skipped | Attempt::Paused { .. } => None,
+        });
         let members = members(
             plan.as_deref().filter(|_| unrunnable.is_none()),
             &log,
@@ -123,6 +133,7 @@ impl Transaction {
             told: claimed.wake_seq,
             wakes: claimed.wakes,
             row_doubt: claimed.doubt,
+            error,
             calls: 0,
             writes: 0,
             draining: false,
@@ -200,8 +211,24 @@ impl Transaction {
         self.log.at()
     }
 
+    /// The step, with the operator's policy of retries where there is one.
     fn planned(&self, seq: u32) -> Option<PlannedStep> {
-        self.plan.as_ref()?.step(seq).cloned()
+        let mut step = self.plan.as_ref()?.step(seq)?.clone();
+        if let Some(retry) = self.retry {
+            step.retry = retry;
+            step.compensate = step.compensate.map(|_| retry);
+        }
+        Some(step)
+    }
+
+    fn has_effects(&self, seq: u32) -> bool {
+        let step = self.plan.as_ref().and_then(|plan| plan.step(seq));
+        step.is_some_and(PlannedStep::has_effects)
+    }
+
+    /// Whether what is open is no group, so that the row tells its attempts and doubt.
+    fn is_alone(&self) -> bool {
+        self.plan.as_ref().is_none_or(|p| self.log.is_alone(p)) || self.unrunnable.is_some()
     }
 
     /// The database's clock, as known here.
@@ -351,67 +378,4 @@ impl Transaction {
                 Phase::Fresh | Phase::Open | Phase::Hearing | Phase::Stopped => true,
             }
     }
-}
-
-/// What is open after a claim. Alone, attempts and doubt are the row's; in a group each member's
-/// attempts and doubt stand with its pause, and the row's doubt is everybody's.
-fn members(plan: Option<&Plan>, log: &Log, claimed: &Claimed) -> Vec<Member> {
-    let at = log.at();
-    let doubt = claimed.doubt || claimed.taken == Taken::Orphaned;
-    let Some(plan) = plan else {
-        return Vec::from([Member::new(at.seq, claimed.attempts, doubt)]);
-    };
-    let alone = at.direction == Direction::Compensating || plan.group(at.seq).len() == 1;
-    let open = log.open(plan).map(|seq| {
-        let here = Position { seq, ..at };
-        let last = claimed.log.iter().find(|e| e.position == here);
-        let said = match last.map(|e| &e.attempt) {
-            Some(Attempt::Refused { doubt, .. } | Attempt::Paused { doubt, .. }) => *doubt,
-            Some(Attempt::Done(_) | Attempt::Skipped) | None => false,
-        };
-        let attempts = match last {
-            _ if alone => claimed.attempts,
-            Some(entry) => entry.attempts,
-            None => 0,
-        };
-        let mut member = Member::new(seq, attempts, doubt || said);
-        member.doing = match (at.direction, log.status(seq)) {
-            (Direction::Forward, Status::Completed(_)) => Doing::Recorded(Then::On),
-            (Direction::Forward, Status::Failed { .. } | Status::Skipped) => {
-                Doing::Recorded(Then::Back)
-            }
-            (Direction::Compensating, Status::Compensated | Status::Skipped) => {
-                Doing::Recorded(Then::On)
-            }
-            _ => Doing::Ready,
-        };
-        member
-    });
-    open.collect()
-}
-
-/// Rebuilds the history, or says why it can't be run by this definition (G12).
-fn replay(plan: Option<&Plan>, claimed: &Claimed) -> Result<Log, Unrunnable> {
-    let wanted = Capability {
-        saga: claimed.saga.clone(),
-        version: claimed.version,
-        digest: claimed.digest.clone(),
-    };
-    let Some(plan) = plan else {
-        return Err(Unrunnable::Missing(wanted));
-    };
-    if *plan.runs() != wanted {
-        let text = alloc::format!(
-            "started with {} v{} ({}), here is {} v{} ({})",
-            wanted.saga,
-            wanted.version,
-            wanted.digest,
-            plan.runs().saga,
-            plan.runs().version,
-            plan.runs().digest
-        );
-        return Err(Unrunnable::Mismatch(Text::new(&text)));
-    }
-    Log::replay(plan, &claimed.log, claimed.position)
-        .map_err(|why| Unrunnable::Mismatch(Text::new(&alloc::format!("{why}"))))
 }

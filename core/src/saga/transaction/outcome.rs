@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     saga::{
-        Attempt, Class, Outcome, Repeat, Text,
+        Attempt, Class, Direction, Outcome, Repeat, Text,
         policy::{Failure, Verdict},
     },
     time::{Mono, Now},
@@ -45,25 +45,28 @@ impl Transaction {
         let Some(index) = self.calling(call) else {
             return;
         };
-        self.members[index].doing = match by {
-            Hold::Lease => {
-                self.releasing = true;
-                Doing::Ready
-            }
+        self.releasing |= by == Hold::Lease;
+        let member = &mut self.members[index];
+        member.doing = match by {
+            Hold::Lease => Doing::Ready,
             Hold::Target { target, after } => Doing::Held { target, after },
         };
+        if member.attempts == 0 {
+            member.first_call = None;
+        }
     }
 
     /// The lease or the grace period is over: open calls are dropped, and unknown.
     pub(super) fn calls_ended(&mut self, now: Now, out: &mut Vec<Order>) {
         for index in 0..self.members.len() {
+            let effects = self.has_effects(self.members[index].seq);
             let member = &mut self.members[index];
             let Doing::Calling(call) = member.doing else {
                 continue;
             };
             out.push(Order::Abandon { call });
-            member.doubt = true;
             if self.draining {
+                member.doubt |= effects;
                 member.doing = Doing::Ready;
             } else {
                 let why = Text::new("the lease ended while the call was open");
@@ -86,16 +89,15 @@ impl Transaction {
         };
         let seed = self.seed(self.members[index].seq);
         let member = &mut self.members[index];
-        // A probe's refusal says nothing about the action.
+        // Whatever a probe fails with says nothing about the action, and it may be asked again.
         let probing = step.repeat == Repeat::Probe && member.doubt && !member.probed;
-        let refusal = matches!(class, Class::Business | Class::Persistent);
-        let class = if probing && refusal {
-            Class::Unknown
-        } else {
-            class
-        };
+        let probing = probing && direction == Direction::Forward;
+        let class = if probing { Class::Transient } else { class };
         member.attempts = member.attempts.saturating_add(1);
-        member.doubt |= class == Class::Unknown;
+        if class == Class::Unknown {
+            member.doubt |= step.has_effects();
+            member.probed = false;
+        }
         let failure = Failure {
             direction,
             class,
@@ -124,7 +126,6 @@ impl Transaction {
                 class,
                 error,
                 pause,
-                recorded: false,
             },
             Verdict::Backward => Doing::Ended(refused(error), Then::Back),
             Verdict::Terminate => Doing::Ended(refused(error), Then::Stop),

@@ -14,40 +14,20 @@ use crate::{
 };
 
 impl Transaction {
-    /// Sent to a person: what is in doubt beside the member that stopped is noted first.
+    /// Sent to a person: what the store does not know of the others is noted first.
     pub(super) fn come_to_rest(&mut self, now: Now, out: &mut Vec<Order>) {
-        if self.is_calling() {
-            return;
+        if !self.is_calling() && !self.note(now, out) {
+            self.settle(Ending::Terminated, self.error.clone(), None, out);
         }
-        for member in &mut self.members {
-            let rests = member.then().is_none() && !matches!(member.doing, Doing::Paused { .. });
-            if rests && member.was_called() {
-                member.doing = Doing::Paused {
-                    class: if member.doubt {
-                        Class::Unknown
-                    } else {
-                        Class::Transient
-                    },
-                    error: Text::new("stopped: another step of its group needs a person"),
-                    pause: Duration::ZERO,
-                    recorded: false,
-                };
-            }
-        }
-        let unrecorded = self.members.iter().find(|m| is_unrecorded(m));
-        if let Some(entry) = unrecorded.and_then(|m| self.paused(now, m)) {
-            return self.write(To::Stay, Some(entry), out);
-        }
-        self.settle(Ending::Terminated, None, None, out);
     }
 
     /// On the way out: what is being called is waited for, what is not begun goes back to anyone.
     pub(super) fn leave(&mut self, now: Now, out: &mut Vec<Order>) {
-        if self.is_calling() {
+        if self.is_calling() || self.note(now, out) {
             return;
         }
         let begins = |m: &Member| matches!(m.doing, Doing::Ready | Doing::Resting(_));
-        if self.members.iter().any(begins) {
+        if self.is_giving_up() || self.members.iter().any(begins) {
             let (attempts, doubt) = self.row();
             self.write(To::HandBack { attempts, doubt }, None, out);
         } else {
@@ -57,25 +37,24 @@ impl Transaction {
 
     /// A limit is over. A doubt that the row does not know yet is stored first: the pause is due
     /// at once, and whoever claims it then disables it.
-    pub(super) fn expire(&mut self, why: Text, out: &mut Vec<Order>) {
-        if self.is_calling() {
+    pub(super) fn expire(&mut self, now: Now, why: Text, out: &mut Vec<Order>) {
+        if self.is_calling() || self.note(now, out) {
             return;
         }
-        let doubt = self.is_in_doubt();
+        let (attempts, doubt) = self.row();
         if doubt == self.row_doubt {
             self.settle(Ending::Disabled, Some(why), None, out);
         } else {
-            let (attempts, _) = self.row();
             self.pause(Duration::ZERO, (attempts, doubt), why, None, None, out);
         }
     }
 
     /// Nothing can be done now. In a group the longest pause counts, so that no member is called
-    /// before its own is over; a wait alone ends with the first that is over.
+    /// before its own is over; without any, the first wait that ends does.
     pub(super) fn park(&mut self, now: Now, out: &mut Vec<Order>) {
-        let unrecorded: Vec<&Member> = self.members.iter().filter(|m| is_unrecorded(m)).collect();
-        let entry = unrecorded.first().and_then(|m| self.paused(now, m));
-        if unrecorded.len() > 1 {
+        let untold: Vec<&Member> = self.members.iter().filter(|m| m.is_untold()).collect();
+        let entry = untold.first().and_then(|m| self.paused(now, m));
+        if untold.len() > 1 {
             return self.write(To::Stay, entry, out);
         }
         let clock = self.database_now(now);
@@ -92,7 +71,7 @@ impl Transaction {
                     error.clone()
                 }
                 Doing::Held { target, after } => {
-                    pause = pause.max(Some(*after));
+                    wait = wait.min(*after);
                     targets.push(target);
                     Text::new(&format!("waits for {target}"))
                 }
@@ -135,36 +114,47 @@ impl Transaction {
         })
     }
 
-    /// Attempts and doubt as the row keeps them. Alone they are the member's; in a group the row's
-    /// doubt is everybody's who has no outcome, so it tells only what no pause in the log does.
+    /// Attempts and doubt as the row keeps them. Alone they are the member's; in a group each
+    /// member's stand in the log, and the row's doubt is everybody's who has no outcome. What waits
+    /// for something from outside has no attempts: by that the store knows whom a signal wakes.
     pub(super) fn row(&self) -> (u32, bool) {
         let pending = || self.members.iter().filter(|m| m.then().is_none());
-        let attempts = pending().map(|m| m.attempts).max().unwrap_or(0);
-        let alone = self.members.len() == 1;
-        let told = |m: &Member| matches!(m.doing, Doing::Paused { .. }) && !alone;
-        (attempts, pending().any(|m| m.doubt && !told(m)))
+        let waits = pending().any(|m| matches!(m.doing, Doing::Waiting(_)));
+        let attempts = pending().map(|m| m.attempts).max().filter(|_| !waits);
+        let doubt = if self.is_alone() {
+            pending().any(|m| m.doubt)
+        } else {
+            self.row_doubt
+        };
+        (attempts.unwrap_or(0), doubt)
     }
 
-    /// The record of a pause.
+    /// In a group, records what the store does not know of a member; alone, the row tells it.
+    fn note(&mut self, now: Now, out: &mut Vec<Order>) -> bool {
+        let untold = self.members.iter().find(|m| m.is_untold());
+        let entry = untold
+            .filter(|_| !self.is_alone())
+            .and_then(|m| self.paused(now, m));
+        let some = entry.is_some();
+        if some {
+            self.write(To::Stay, entry, out);
+        }
+        some
+    }
+
+    /// The record of a member without an outcome.
     fn paused(&self, now: Now, member: &Member) -> Option<Entry> {
-        let Doing::Paused { class, error, .. } = &member.doing else {
-            return None;
+        let (class, error) = match &member.doing {
+            Doing::Paused { class, error, .. } => (*class, error.clone()),
+            _ if self.is_alone() => return None,
+            _ if member.doubt => (Class::Unknown, Text::new("it may have been applied")),
+            _ => (Class::Transient, Text::new("to be called again")),
         };
         let attempt = Attempt::Paused {
-            class: *class,
-            error: error.clone(),
+            class,
+            error,
             doubt: member.doubt,
         };
         self.entry(now, member, attempt)
     }
-}
-
-fn is_unrecorded(member: &Member) -> bool {
-    matches!(
-        member.doing,
-        Doing::Paused {
-            recorded: false,
-            ..
-        }
-    )
 }

@@ -27,8 +27,10 @@ enum Turn {
 }
 
 impl Transaction {
-    /// Starts every member that is ready; says whether one of them has its outcome already.
+    /// Starts every member that is ready; says whether one of them has its outcome already. Then
+    /// nothing is called yet: what was decided may send the whole group back.
     pub(super) fn start_ready(&mut self, now: Now, out: &mut Vec<Order>) -> bool {
+        let mut calls = Vec::new();
         let mut ended = false;
         for index in 0..self.members.len() {
             if self.members[index].doing != Doing::Ready {
@@ -42,12 +44,17 @@ impl Transaction {
                 Direction::Compensating => self.undo(&step),
             };
             match turn {
-                Turn::Call(asked) => self.call(now, index, step, asked, out),
+                Turn::Call(asked) => calls.push((index, step, asked)),
                 Turn::Wait(doing) => self.members[index].doing = doing,
                 Turn::End(attempt, then) => {
                     self.members[index].doing = Doing::Ended(attempt, then);
                     ended = true;
                 }
+            }
+        }
+        if !ended {
+            for (index, step, asked) in calls {
+                self.call(now, index, step, asked, out);
             }
         }
         ended

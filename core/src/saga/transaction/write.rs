@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     chance,
-    saga::{Attempt, Class, Direction, Ending, Entry, Payload, Text, log::Illegal},
+    saga::{Attempt, Class, Direction, Ending, Entry, Payload, PlannedStep, Text, log::Illegal},
     store::{To, Write, Written},
     time::Now,
 };
@@ -166,18 +166,10 @@ impl Transaction {
         else {
             return;
         };
-        match &mut member.doing {
-            Doing::Ended(_, then) => {
-                member.doing = Doing::Recorded(*then);
-                self.progressed_at = clock;
-            }
-            Doing::Paused { recorded, .. } => *recorded = true,
-            Doing::Ready
-            | Doing::Calling(_)
-            | Doing::Resting(_)
-            | Doing::Waiting(_)
-            | Doing::Held { .. }
-            | Doing::Recorded(_) => {}
+        member.told = (member.attempts, member.doubt);
+        if let Doing::Ended(_, then) = member.doing {
+            member.doing = Doing::Recorded(then);
+            self.progressed_at = clock;
         }
     }
 
@@ -187,18 +179,19 @@ impl Transaction {
         let entry = write.entry;
         let seq = entry.as_ref().map(|e| e.position.seq);
         let step = seq.and_then(|seq| self.planned(seq));
+        let effects = step.as_ref().is_some_and(PlannedStep::has_effects);
         let member = self.members.iter_mut().find(|m| Some(m.seq) == seq);
         let (Some(entry), Some(step), Some(member)) = (entry, step, member) else {
             return self.stop(Stopped::Refused(why), out);
         };
         match (entry.attempt, entry.position.direction) {
             (Attempt::Done(_), Direction::Forward) => {
-                member.doubt = true;
+                member.doubt |= effects;
                 let then = if step.stops() { Then::Stop } else { Then::Back };
                 let refused = Attempt::Refused {
                     class: Class::Persistent,
                     error: why,
-                    doubt: true,
+                    doubt: member.doubt,
                 };
                 member.doing = Doing::Ended(refused, then);
             }
