@@ -9,7 +9,7 @@ use crate::{
     id::{Nonce, SagaName, StepName, TransactionId},
     machine::Machine,
     saga::{
-        Attempt, Call, Class, Direction, Entry, Hold, Input, Order, Outcome, Payload, Plan,
+        Attempt, Call, Class, Direction, Entry, Hold, Input, Kind, Order, Outcome, Payload, Plan,
         PlannedStep, Position, Retry, Stopped, Text, Transaction, Wake,
     },
     store::{Capability, Claimed, Fence, Taken, To, Write, Written},
@@ -21,7 +21,8 @@ pub(super) const HOUR: Duration = Duration::from_secs(3_600);
 pub(super) struct Bench {
     pub(super) tx: Transaction,
     pub(super) now: Now,
-    pub(super) open: Option<Call>,
+    /// Calls that are ordered and not answered.
+    pub(super) open: Vec<Call>,
     pub(super) sent: Option<Write>,
 }
 
@@ -51,7 +52,7 @@ impl Bench {
                 wall: Wall(5_000),
                 mono: Mono(1_000),
             },
-            open: None,
+            open: vec![],
             sent: None,
         };
         let orders = bench.check(Input::Claimed);
@@ -63,7 +64,7 @@ impl Bench {
         self.tx.handle(self.now, input, &mut out);
         for order in &out {
             match order {
-                Order::Call(call) => self.open = Some(call.clone()),
+                Order::Call(call) => self.open.push(call.clone()),
                 Order::Write(write) => self.sent = Some(write.clone()),
                 Order::Hear | Order::Abandon { .. } | Order::Stop(_) => {}
             }
@@ -84,12 +85,23 @@ impl Bench {
     }
 
     pub(super) fn returned(&mut self, outcome: Outcome) -> Vec<Order> {
-        let call = self.open.take().expect("an open call").call;
+        let call = self.open.pop().expect("an open call").call;
         self.check(Input::Returned { call, outcome })
     }
 
+    /// One member of a group gave this.
+    pub(super) fn gave(&mut self, seq: u32, outcome: Outcome) -> Vec<Order> {
+        let call = self.took(seq);
+        self.check(Input::Returned { call, outcome })
+    }
+
+    pub(super) fn took(&mut self, seq: u32) -> u32 {
+        let open = self.open.iter().position(|c| c.position.seq == seq);
+        self.open.remove(open.expect("an open call")).call
+    }
+
     pub(super) fn held(&mut self, by: Hold) -> Vec<Order> {
-        let call = self.open.take().expect("an open call").call;
+        let call = self.open.pop().expect("an open call").call;
         self.check(Input::Held { call, by })
     }
 
@@ -183,6 +195,70 @@ pub(super) fn step(seq: u32) -> PlannedStep {
 
 pub(super) fn steps(n: u32) -> Vec<PlannedStep> {
     (0..n).map(step).collect()
+}
+
+/// Steps that are open together.
+pub(super) fn group(seqs: core::ops::Range<u32>) -> Vec<PlannedStep> {
+    let member = |seq| PlannedStep {
+        group: Some(1),
+        ..step(seq)
+    };
+    seqs.map(member).collect()
+}
+
+pub(super) fn kind(seq: u32, kind: Kind) -> PlannedStep {
+    PlannedStep { kind, ..step(seq) }
+}
+
+/// Waits so many seconds.
+pub(super) fn timer(seq: u32, seconds: u64) -> PlannedStep {
+    kind(seq, Kind::Timer(Duration::from_secs(seconds)))
+}
+
+/// Waits for the signal of its name so many seconds.
+pub(super) fn signal(seq: u32, seconds: u64, otherwise: Option<&str>) -> PlannedStep {
+    let within = Some(Duration::from_secs(seconds));
+    let otherwise = otherwise.map(json);
+    kind(seq, Kind::Signal { within, otherwise })
+}
+
+pub(super) fn signalled(seq: u32, body: &str) -> Wake {
+    let (name, body) = (name(seq), json(body));
+    Wake::Signal { name, body }
+}
+
+pub(super) fn child(seq: u32, end: Result<&str, &str>) -> Wake {
+    let (step, end) = (name(seq), end.map(json).map_err(Text::new));
+    Wake::Child { step, end }
+}
+
+pub(super) fn cancel() -> Wake {
+    Wake::Cancel {
+        why: Text::new("no"),
+    }
+}
+
+/// Only calls, of these intents.
+pub(super) fn calls(orders: &[Order]) -> Vec<Position> {
+    let position = |order: &Order| match order {
+        Order::Call(call) => call.position,
+        other => panic!("no call: {other:?}"),
+    };
+    orders.iter().map(position).collect()
+}
+
+pub(super) fn paused(class: Class, doubt: bool) -> Attempt {
+    Attempt::Paused {
+        class,
+        error: Text::new("no"),
+        doubt,
+    }
+}
+
+/// Which intent a record is of, and how it ended.
+pub(super) fn record(write: &Write) -> (Position, Attempt) {
+    let entry = write.entry.as_ref().expect("a record");
+    (entry.position, entry.attempt.clone())
 }
 
 pub(super) fn forward(seq: u32) -> Position {

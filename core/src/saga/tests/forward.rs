@@ -267,7 +267,7 @@ fn a_transactional_steps_record_is_known_before_its_commit() {
     let mut foresight = Bench {
         tx: b.tx.clone(),
         now: b.now,
-        open: Some(open),
+        open: vec![open],
         sent: None,
     };
     let foreseen = write(&foresight.returned(done("1")));

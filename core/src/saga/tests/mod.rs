@@ -2,10 +2,16 @@
 
 mod bench;
 mod compensation;
+mod decisions;
 mod forward;
 mod generated;
+mod groups;
 mod history;
+mod limits;
 mod model;
 mod ownership;
+mod probes;
 mod script;
+mod waits;
+mod wakes;
 mod world;
