@@ -271,6 +271,13 @@ impl PlannedStep {
         }
     }
 
+    /// The same for one that ended in doubt, or for certain: what must not be repeated goes to a
+    /// person.
+    #[must_use]
+    pub fn stops_when(&self, doubt: bool) -> bool {
+        self.stops() || (doubt && self.repeat == Repeat::Never)
+    }
+
     /// Whether it has effects: what has none is passed in silence on the way back.
     #[must_use]
     pub fn has_effects(&self) -> bool {

@@ -80,8 +80,9 @@ impl Log {
                 (Direction::Forward, Status::Pending) => true,
                 // In a group a refusal is an outcome like any other, unless it stopped the
                 // transaction; alone, only a restored one stands at it.
-                (Direction::Forward, Status::Failed { .. }) => {
-                    plan.group(seq).len() == 1 || plan.step(seq).is_some_and(PlannedStep::stops)
+                (Direction::Forward, Status::Failed { doubt }) => {
+                    let stops = plan.step(seq).is_some_and(|s| s.stops_when(*doubt));
+                    plan.group(seq).len() == 1 || stops
                 }
                 (Direction::Compensating, status) => status.may_be_applied(),
                 (

@@ -242,7 +242,9 @@ pub(super) fn cancel() -> Wake {
 pub(super) fn calls(orders: &[Order]) -> Vec<Position> {
     let position = |order: &Order| match order {
         Order::Call(call) => call.position,
-        other => panic!("no call: {other:?}"),
+        Order::Write(_) | Order::Hear | Order::Abandon { .. } | Order::Stop(_) => {
+            panic!("no call: {order:?}")
+        }
     };
     orders.iter().map(position).collect()
 }

@@ -92,7 +92,7 @@ fn a_group_of_which_one_member_passes_keeps_its_attempts() {
     let (mut b, _) = Bench::started(steps.clone());
     b.step_done("\"b\"");
     let pause = write(&b.returned(failed(Class::Unknown)));
-    let kept = pause.entry.clone().unwrap();
+    let kept = pause.entry.unwrap();
     assert_eq!((kept.position, kept.attempts), (forward(2), 1));
     let (mut b, orders) = Bench::claimed(steps, |c| {
         c.position = forward(2);

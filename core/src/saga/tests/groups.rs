@@ -83,7 +83,7 @@ fn after_a_failure_no_sibling_starts_and_what_is_in_flight_is_waited_for() {
 }
 
 #[test]
-fn a_sibling_that_fails_in_a_group_given_up_is_not_retried() {
+fn a_sibling_that_fails_in_a_failed_group_is_not_retried() {
     let (mut b, _) = Bench::started(group(0..2));
     b.gave(0, failed(Class::Business));
     b.stored();
@@ -269,9 +269,7 @@ fn an_irreversible_member_stops_the_group_when_its_siblings_are_back() {
     assert_eq!(record(&note), (forward(2), paused(Class::Unknown, true)));
     let end = write(&b.stored());
     assert_eq!((settled(&end).as_str(), &end.entry), ("Terminated", &None));
-    let ending = crate::saga::Ending::Terminated;
-    let why = Some(Text::new("no"));
-    assert_eq!(end.to, To::Settle { ending, why });
+    assert!(matches!(end.to, To::Settle { why: Some(_), .. }));
 }
 
 #[test]

@@ -137,3 +137,23 @@ fn in_a_group_each_member_has_its_own_probe() {
     );
     assert_eq!(calls(&b.gave(1, Outcome::NotApplied)), [forward(1)]);
 }
+
+#[test]
+fn what_must_not_be_repeated_stops_at_its_first_unknown_outcome() {
+    let (mut b, _) = Bench::started(repeating(Repeat::Never));
+    let end = write(&b.returned(failed(Class::Unknown)));
+    assert_eq!(record(&end).1, refused(Class::Unknown, true));
+    assert_eq!(settled(&end), "Terminated");
+}
+
+#[test]
+fn a_group_that_stopped_for_a_doubt_is_not_sent_back_by_the_next_owner() {
+    let mut steps = group(0..2);
+    steps[0].repeat = Repeat::Never;
+    let (mut b, orders) = Bench::claimed(steps, |c| {
+        (c.taken, c.doubt) = (Taken::Orphaned, true);
+        c.log = vec![entry(forward(0), refused(Class::Unknown, true))];
+    });
+    assert_eq!(record(&write(&orders)).0, forward(0));
+    assert_eq!(settled(&write(&b.stored())), "Terminated");
+}

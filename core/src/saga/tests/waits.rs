@@ -224,6 +224,21 @@ fn a_sub_saga_that_ended_before_the_pause_is_not_waited_for() {
 }
 
 #[test]
+fn an_end_heard_of_while_the_start_is_called_is_not_lost() {
+    let (mut b, _) = at_sub(vec![]);
+    b.check(Input::Woken { wake_seq: 2 });
+    assert_eq!(b.heard(2, vec![child(1, Ok("7"))]), []);
+    let end = write(&b.returned(Outcome::Waits));
+    assert_eq!(record(&end).1, Attempt::Done(json("7")));
+    // Being undone, its first end is not the one that is waited for.
+    let (mut b, _) = back_at_sub(vec![child(1, Ok("1"))]);
+    b.check(Input::Woken { wake_seq: 2 });
+    b.heard(2, vec![child(1, Ok("1")), child(1, Err("undone"))]);
+    let end = write(&b.returned(Outcome::Waits));
+    assert_eq!(record(&end), (undo(1), Attempt::Done(json("null"))));
+}
+
+#[test]
 fn a_parent_cancelled_while_its_sub_saga_runs_undoes_it() {
     let (mut b, orders) = at_sub(vec![cancel()]);
     let end = write(&orders);
@@ -316,4 +331,17 @@ fn while_it_waits_beside_a_call_a_drain_waits_for_the_call() {
     assert_eq!(parked(&write(&b.stored())), (MINUTE, 0, false));
     assert_eq!(b.stored(), stopped(Stopped::Parked));
     assert!(b.tx.wake_at().mono.is_none());
+}
+
+#[test]
+fn a_stopped_group_tells_that_its_sub_saga_may_have_been_started() {
+    let mut steps = vec![step(0), kind(1, Kind::Saga)];
+    steps.iter_mut().for_each(|s| s.group = Some(1));
+    steps[0].recovery = Recovery::Irreversible;
+    let (mut b, _) = Bench::started(steps);
+    b.gave(1, Outcome::Waits);
+    b.gave(0, failed(Class::Business));
+    let note = write(&b.stored());
+    assert!(matches!(record(&note), (of, Attempt::Paused { doubt: true, .. }) if of == forward(1)));
+    assert_eq!(settled(&write(&b.stored())), "Terminated");
 }

@@ -89,15 +89,13 @@ impl Transaction {
         if !self.is_giving_up() {
             return false;
         }
-        let (cancelled, plan) = (self.cancelled(), self.plan.clone());
+        let cancelled = self.cancelled();
+        self.doubt_begun();
         let mut changed = false;
         for member in &mut self.members {
             if member.is_calling() || member.then().is_some() {
                 continue;
             }
-            // A transaction of its own may have been started by an earlier claim.
-            let step = plan.as_ref().and_then(|p| p.step(member.seq));
-            member.doubt |= step.is_some_and(|s| s.kind == Kind::Saga);
             let doubt = member.doubt;
             let attempt = match (&member.doing, &cancelled) {
                 (_, Some(why)) => refused(Class::Business, why.clone(), doubt),
@@ -120,6 +118,15 @@ impl Transaction {
             changed = true;
         }
         changed
+    }
+
+    /// A transaction of its own without an end here may have been started, by an earlier claim too.
+    pub(super) fn doubt_begun(&mut self) {
+        let plan = self.plan.as_ref();
+        let begun = |seq| plan.and_then(|p| p.step(seq)).map(|s| &s.kind) == Some(&Kind::Saga);
+        for member in &mut self.members {
+            member.doubt |= member.then().is_none() && begun(member.seq);
+        }
     }
 
     /// The record of a member's outcome; the last one is also the next intent, or the end.

@@ -27,7 +27,15 @@ impl Transaction {
                 member.attempts = member.attempts.saturating_add(1);
                 member.doing = Doing::Ended(Attempt::Done(result), Then::On);
             }
-            Outcome::Waits => member.doing = Doing::Waiting(None),
+            Outcome::Waits => {
+                // Its end may have been heard of while the call was under way.
+                let ended = self.has_ended(self.members[index].seq);
+                self.members[index].doing = if ended {
+                    Doing::Ready
+                } else {
+                    Doing::Waiting(None)
+                };
+            }
             Outcome::NotApplied => {
                 member.probed = true;
                 member.doing = Doing::Ready;
@@ -106,8 +114,11 @@ impl Transaction {
             retry_after,
             seed,
         };
+        let forward = direction == Direction::Forward;
         let verdict = if given_up {
             Verdict::Backward
+        } else if forward && member.doubt && step.repeat == Repeat::Never {
+            Verdict::Terminate
         } else {
             failure.verdict(&step)
         };

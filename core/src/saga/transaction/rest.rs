@@ -16,7 +16,11 @@ use crate::{
 impl Transaction {
     /// Sent to a person: what the store does not know of the others is noted first.
     pub(super) fn come_to_rest(&mut self, now: Now, out: &mut Vec<Order>) {
-        if !self.is_calling() && !self.note(now, out) {
+        if self.is_calling() {
+            return;
+        }
+        self.doubt_begun();
+        if !self.note(now, out) {
             self.settle(Ending::Terminated, self.error.clone(), None, out);
         }
     }
@@ -144,11 +148,14 @@ impl Transaction {
 
     /// The record of a member without an outcome.
     fn paused(&self, now: Now, member: &Member) -> Option<Entry> {
-        let (class, error) = match &member.doing {
-            Doing::Paused { class, error, .. } => (*class, error.clone()),
-            _ if self.is_alone() => return None,
-            _ if member.doubt => (Class::Unknown, Text::new("it may have been applied")),
-            _ => (Class::Transient, Text::new("to be called again")),
+        let (class, error) = if let Doing::Paused { class, error, .. } = &member.doing {
+            (*class, error.clone())
+        } else if self.is_alone() {
+            return None;
+        } else if member.doubt {
+            (Class::Unknown, Text::new("it may have been applied"))
+        } else {
+            (Class::Transient, Text::new("to be called again"))
         };
         let attempt = Attempt::Paused {
             class,

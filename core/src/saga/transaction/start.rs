@@ -103,7 +103,7 @@ impl Transaction {
     }
 
     fn undo(&self, step: &PlannedStep) -> Turn {
-        if step.kind == Kind::Saga && matches!(self.child(&step.name), Some(Err(_))) {
+        if step.kind == Kind::Saga && self.child_ended(step) {
             return done_null();
         }
         match (step.compensate, step.recovery) {
@@ -149,6 +149,19 @@ impl Transaction {
             Wake::Child { step, end } if step == name => Some(end.clone()),
             Wake::Signal { .. } | Wake::Child { .. } | Wake::Cancel { .. } => None,
         })
+    }
+
+    /// Whether the sub-saga of an open step came to the end that is waited for.
+    pub(super) fn has_ended(&self, seq: u32) -> bool {
+        self.planned(seq)
+            .is_some_and(|step| self.child_ended(&step))
+    }
+
+    fn child_ended(&self, step: &PlannedStep) -> bool {
+        match (self.position().direction, self.child(&step.name)) {
+            (Direction::Forward, end) => end.is_some(),
+            (Direction::Compensating, end) => matches!(end, Some(Err(_))),
+        }
     }
 
     fn call(
