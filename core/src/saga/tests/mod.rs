@@ -12,6 +12,7 @@ mod model;
 mod ownership;
 mod probes;
 mod script;
+mod universe;
 mod waits;
 mod wakes;
 mod world;
