@@ -4,6 +4,8 @@
 //! no file: a binary does (`ring_shell::config`), by this type's [`serde::Deserialize`];
 //! durations are texts such as `"30s"` there.
 
+mod targets;
+
 use std::{fmt, path::PathBuf, time::Duration};
 
 use ring_core::{
@@ -14,6 +16,8 @@ use ring_core::{
 use ring_shell::bus::{Credentials, OptionsError, server_addresses};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
+
+pub use self::targets::Targets;
 
 /// All that a node needs to know.
 #[derive(Clone, Debug, Deserialize)]
@@ -49,6 +53,9 @@ pub struct Config {
     /// Most transactions that it runs at once. Default [`Config::CAPACITY`].
     #[serde(default = "capacity")]
     pub capacity: usize,
+    /// How what [targets](crate::Step::target) bear is kept to.
+    #[serde(default)]
+    pub targets: Targets,
     /// Whether it brings the schema up to date before it starts. Default no: `ringsaga migrate`
     /// does it once for all nodes.
     #[serde(default)]
@@ -223,6 +230,7 @@ impl Config {
                 retry_node: false,
                 timing: Times::default(),
                 capacity: capacity(),
+                targets: Targets::default(),
                 migrate_on_start: false,
                 grace: grace(),
             }),
@@ -261,7 +269,10 @@ impl Config {
         for (name, value) in [
             ("capacity", self.capacity),
             ("database.connections", self.database.connections),
-        ] {
+        ]
+        .into_iter()
+        .chain(self.targets.numbers())
+        {
             if value == 0 {
                 found.push(ConfigError::Zero(name));
             }

@@ -77,7 +77,7 @@ pub mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use config::{Config, ConfigError, ConfigErrors, Database, Nats, Times};
+pub use config::{Config, ConfigError, ConfigErrors, Database, Nats, Targets, Times};
 pub use context::{Context, Key};
 pub use error::{Error, MAX_KEY_BYTES};
 pub use failure::{Class, StepError};

@@ -6,7 +6,6 @@ use std::{
 };
 
 use ring_core::{
-    breaker::Limits,
     bus::Told,
     id::{BootId, SagaName},
     orchestrator::{self, Orchestrator},
@@ -202,8 +201,7 @@ async fn migrate(settings: &store::Config) -> Result<(), store::Error> {
 fn targets(sagas: &BTreeMap<(SagaName, u32), Arc<Definition>>, config: &Config) -> Targets {
     let steps = sagas.values().flat_map(|d| d.steps.values());
     let named = steps.filter_map(ErasedStep::target).cloned().collect();
-    let capacity = u32::try_from(config.capacity).unwrap_or(u32::MAX);
-    Targets::new(named, Limits::for_capacity(capacity))
+    Targets::new(named, config.targets.limits(config.capacity))
 }
 
 /// Begins to connect; servers may come later. A node that retries nothing claims nothing by the
