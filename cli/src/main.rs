@@ -30,7 +30,7 @@ fn main() -> ExitCode {
             run::print(role, &sourced, args.output.json())
         }
         Command::Migrate(database) => tx::migrate_now(&database),
-        Command::Tx(command) => tx::run(command, args.output.format()),
+        Command::Tx(command) => tx::run(*command, args.output.format()),
         Command::Ring(command) => ring::run(command, args.output.json()),
         Command::Token(ids) => ring::token::run(&ids, args.output.json()),
         Command::Split(split) => ring::split::run(&split, args.output.json()),

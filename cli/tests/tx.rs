@@ -54,10 +54,11 @@ impl Desk {
             lifetime: Duration::from_secs(3_600),
             claim: None,
         };
-        match self.store.start(None, start.clone()).await? {
-            Started::New(None) => Ok(start.id),
-            other => Err(format!("{other:?}").into()),
-        }
+        let started = self.store.start(None, start.clone()).await?;
+        let Started::New(None) = started else {
+            return Err(format!("{started:?}").into());
+        };
+        Ok(start.id)
     }
 
     async fn run(&self, sql: &str) -> Checked {

@@ -12,7 +12,7 @@ use reqwest::{Client, StatusCode};
 use ring_core::{
     id::{BootId, Cluster, NodeId, Nonce, Region, SagaName, Scope, Service, TransactionId},
     saga::{Ending, Payload, Text},
-    store::{Capability, Fence, Start, Started, To, Write},
+    store::{Capability, Start, Started, To, Write},
     token::Token,
 };
 use ring_local::{Set, Settings, TestDatabase};
@@ -91,9 +91,9 @@ impl Desk {
             lifetime: Duration::from_secs(60),
             claim: Some(Nonce(Uuid::now_v7())),
         };
-        let fence: Fence = match self.store.start(Some(me), start.clone()).await? {
-            Started::New(Some(fence)) => fence,
-            other => return Err(format!("{other:?}").into()),
+        let started = self.store.start(Some(me), start.clone()).await?;
+        let Started::New(Some(fence)) = started else {
+            return Err(format!("{started:?}").into());
         };
         let write = Write {
             id: start.id,

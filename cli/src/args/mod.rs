@@ -89,7 +89,7 @@ pub(crate) enum Command {
     Ring(Ring),
     /// Transactions, seen by people
     #[command(subcommand)]
-    Tx(Tx),
+    Tx(Box<Tx>),
     /// Check or print a role's configuration
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -122,6 +122,7 @@ fn node(common: &Common, service: Service, database: SecretString) -> lib::Confi
             sweep: Some(times.sweep),
         },
         capacity: lib::Config::CAPACITY,
+        targets: lib::Targets::default(),
         migrate_on_start: true,
         grace: common.grace,
     }
