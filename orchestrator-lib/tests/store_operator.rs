@@ -9,8 +9,6 @@
 
 mod store_support;
 
-use std::time::Duration;
-
 use orchestrator_lib::store::{Answer, By, Cursor, Filter, Order, Refusal, Verb};
 use ring_core::{
     saga::{Attempt, State},
