@@ -60,11 +60,10 @@ impl Participants {
 
     /// A repeat of a call that was answered: done already, or undone meanwhile. What was refused is
     /// not asked for again by any repeat.
-    pub(super) fn again(&mut self, setting: &Setting, call: &Call) {
+    pub(super) fn again(&mut self, setting: &Setting, call: &Call) -> Option<u64> {
         let seq = call.position.seq;
-        if self.acted.contains(&seq) || self.undone.contains(&seq) {
-            self.arrives(setting, call);
-        }
+        let known = self.acted.contains(&seq) || self.undone.contains(&seq);
+        known.then(|| self.arrives(setting, call).1).flatten()
     }
 
     fn act(&mut self, setting: &Setting, seq: u32) -> Outcome {

@@ -198,7 +198,11 @@ impl World {
                     self.reply(by, Input::Returned { call, outcome });
                 }
             }
-            Event::Again(call) => self.participants.again(&self.setting, &call),
+            Event::Again(call) => {
+                if let Some(takes) = self.participants.again(&self.setting, &call) {
+                    self.after(takes, Event::ChildEnds(call.position.seq));
+                }
+            }
             Event::Write { by, write, heard } => {
                 let answer = self.perform(&write);
                 if heard {
