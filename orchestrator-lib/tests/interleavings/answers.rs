@@ -1,6 +1,6 @@
 //! An answer says what happened: done where the rows show it, lost where they don't.
 
-use orchestrator_lib::store::{Claims, Restored, Woke};
+use orchestrator_lib::store::{self, Claims, Woke};
 use ring_core::store::{Renewed, Started, Written};
 
 use super::{
@@ -45,16 +45,16 @@ pub(crate) fn answered(
             disturbed || usize::try_from(*released) == Ok(changes.len()),
             "the rows say otherwise",
         ),
-        Answer::Restored(Ok(Restored::Done(_))) => agrees(true),
+        Answer::Restored(Ok(store::Answer::Done { .. })) => agrees(true),
         // Asked again, it finds what it did: a double click.
-        Answer::Restored(Ok(Restored::Changed))
+        Answer::Restored(Ok(store::Answer::Refused(_)))
         | Answer::Woke(Ok(Woke::Already | Woke::NotOpen))
         | Answer::Pushed(Ok(_))
             if session.dropped =>
         {
             Ok(())
         }
-        Answer::Restored(Ok(Restored::Changed)) => agrees(false),
+        Answer::Restored(Ok(store::Answer::Refused(_))) => agrees(false),
         Answer::Woke(Ok(Woke::Stored(_))) => agrees(true),
         Answer::Woke(Ok(Woke::Already | Woke::NotOpen)) => agrees(false),
         Answer::Pushed(Ok(pushed)) => agrees(pushed.rows == 1),

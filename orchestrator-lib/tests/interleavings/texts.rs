@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use orchestrator_lib::store::{Error, Filter, Operator, Woke};
+use orchestrator_lib::store::{By, Error, Filter, Operator, Order, Verb, Woke};
 use ring_core::{
     id::{SagaName, StepName},
     saga::{Attempt, Class, Ending, Payload, Text, Wake},
@@ -100,12 +100,18 @@ async fn a_wake_up_a_claim_and_an_order_with_a_nul_are_refused_for_good() -> Che
     };
     assert!(node.claim(look, 1).await.is_err());
     let desk = Operator::new(&bench.config, support::scope())?;
-    let hour = Duration::from_secs(3_600);
-    refused(desk.restore(claimed.id, 1, hour, NUL, "why").await);
-    refused(desk.restore(claimed.id, 1, hour, "eva", NUL).await);
+    let skip = Verb::Skip {
+        step: name,
+        result: Payload::null(),
+        reference: NUL.to_owned(),
+        lifetime: Duration::from_secs(3_600),
+    };
+    let by = By::new(NUL, NUL)?;
+    assert_eq!((by.actor(), by.reason()), ("ab", "ab"), "cleaned");
+    refused(desk.order(&skip, claimed.id, 1, &by).await);
     assert!(desk.counts(None).await.is_ok(), "the desk goes on");
     assert!(
-        desk.list(&Filter::default(), Default::default(), 10)
+        desk.list(&Filter::default(), Order::Newest, Default::default(), 10)
             .await
             .is_ok()
     );

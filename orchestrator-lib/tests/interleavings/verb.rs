@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use orchestrator_lib::store::{Buried, Claims, Error, Operator, Pushed, Restored, Store, Woke};
+use orchestrator_lib::store::{self, Buried, By, Claims, Error, Operator, Pushed, Store, Woke};
 use ring_core::{
     id::{Nonce, StepName, TransactionId},
     saga::Payload,
@@ -103,7 +103,7 @@ pub(crate) enum Answer {
     Buried(Result<Vec<Buried>, Error>),
     Written(Result<Written, Error>),
     Back(Result<Vec<TransactionId>, Error>),
-    Restored(Result<Restored, Error>),
+    Restored(Result<store::Answer, Error>),
     Woke(Result<Woke, Error>),
     Pushed(Result<Pushed, Error>),
     Started(Result<Started, Error>),
@@ -185,8 +185,12 @@ impl Actor {
                 Answer::Back(store.hand_back(scene.first, &stray).await)
             }
             Verb::Restore => {
-                let asked = self.desk.restore(id, scene.epoch, HOUR, "eva", "fixed");
-                Answer::Restored(asked.await)
+                let restore = store::Verb::Restore {
+                    lifetime: HOUR,
+                    not_applied: false,
+                };
+                let by = By::new("eva", "fixed").unwrap();
+                Answer::Restored(self.desk.order(&restore, id, scene.epoch, &by).await)
             }
             Verb::Wake | Verb::WakeSame => {
                 let name = StepName::new("approve").unwrap();
