@@ -107,6 +107,7 @@ pub(crate) async fn purge(
     let by = signed(&caller, &old.reason)?;
     let purge = Purge {
         service: old.service,
+        saga: None,
         retention: Duration::from_millis(old.retention_ms),
     };
     let purged = operator.purge(&purge, old.after, &by).await?;

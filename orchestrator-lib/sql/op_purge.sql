@@ -4,7 +4,7 @@
 -- has passed since its end (a caller's repeat of the key must find it, a late call must be known);
 -- never the child of a transaction that has not ended well, which may still have to be undone.
 -- $1 region, $2 cluster, $3 service (null: all), $4 retention in ms, $5 after this id,
--- $6 look at so many, $7 actor, $8 reason
+-- $6 look at so many, $7 actor, $8 reason, $9 saga (null: all)
 with walked as materialized (
     select t.id from ringsaga.transaction t where t.id > $5 order by t.id limit $6::bigint
 ),
@@ -13,6 +13,8 @@ old as materialized (
     where t.id = any(array(select id from walked))
         and t.region is not distinct from $1 and t.cluster is not distinct from $2
         and ($3::text is null or t.service = $3)
+        and ($9::text is null or t.definition = any(array(
+            select d.id from ringsaga.definition d where d.saga = $9)))
         and t.state in ('completed', 'compensated')
         and t.settled_at < statement_timestamp() - $4::bigint * interval '1 millisecond'
         and t.settled_at < statement_timestamp() - (t.expires_at - t.created_at)

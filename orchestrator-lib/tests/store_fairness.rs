@@ -77,9 +77,8 @@ async fn of_those_that_wait_for_a_target_the_oldest_are_taken_however_many_nodes
     let bench = Bench::new().await?;
     let first = bench.node("a", &["buy"]).await?;
     let second = bench.node("b", &["buy"]).await?;
-    let mut all = Vec::new();
     for i in 0..60 {
-        all.push(first.parked("buy", &format!("k{i}")).await?);
+        first.parked("buy", &format!("k{i}")).await?;
     }
     bench
         .run(

@@ -15,7 +15,7 @@ use orchestrator_lib::store::{
     Answer, Bulk, By, Closed, Filter, Operator, Policy, Purge, Refusal, Verb,
 };
 use ring_core::{
-    id::{Cluster, Region, Scope},
+    id::{Cluster, Region, SagaName, Scope},
     saga::State,
     store::Written,
 };
@@ -145,7 +145,14 @@ async fn a_purge_takes_only_what_ended_well_and_is_old() -> Checked {
     bench.run(&live).await?;
     let purge = Purge {
         service: None,
+        saga: Some(SagaName::new("sell")?),
         retention: HOUR,
+    };
+    let others = desk.purge(&purge, None, &eva()).await?;
+    assert_eq!(others.transactions, 0, "another saga's are left");
+    let purge = Purge {
+        saga: Some(SagaName::new("buy")?),
+        ..purge
     };
     let purged = desk.purge(&purge, None, &eva()).await?;
     assert_eq!((purged.transactions, purged.next), (1, None));

@@ -31,6 +31,7 @@ pub(super) async fn purge(args: &PurgeArgs, format: Format) -> anyhow::Result<()
     }
     let purge = Purge {
         service: args.service.clone(),
+        saga: None,
         retention: args.older_than,
     };
     let operator = operator(&args.store)?;

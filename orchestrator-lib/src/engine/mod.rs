@@ -19,6 +19,7 @@ mod launch;
 mod lease;
 mod lookout;
 mod report;
+mod retention;
 mod ring;
 mod run;
 mod start;

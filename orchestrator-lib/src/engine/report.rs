@@ -12,7 +12,7 @@ use ring_core::{
 };
 use ring_shell::clock;
 
-use super::{Engine, Life};
+use super::{Engine, Life, retention};
 use crate::telemetry::{COMMITS_UNCONFIRMED, EXECUTOR_MISSING, RETRY_NODE_MISSING};
 
 /// Pause between two looks, before jitter: a person reacts in minutes, the questions cost a few
@@ -71,6 +71,7 @@ async fn look(engine: &Engine, said: &mut Said, count: u64) -> Result<(), crate:
     if count % FORGET_EVERY == 1 {
         let forgotten = engine.store.forget_dead().await?;
         tracing::debug!(forgotten, "owner rows of the dead removed");
+        retention::forget(engine).await?;
     }
     Ok(())
 }

@@ -165,7 +165,8 @@ where
     }
 
     /// How long completed and undone transactions are kept, with their idempotency keys; at least
-    /// the lifetime. Default: until somebody purges them.
+    /// the lifetime. A retry node forgets older ones about once an hour; what needs a person is
+    /// never forgotten. Default: until somebody purges them.
     #[must_use]
     pub fn retention(mut self, retention: Duration) -> Self {
         self.retention = Some(retention);

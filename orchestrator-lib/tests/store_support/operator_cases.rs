@@ -85,7 +85,7 @@ pub(crate) fn cases() -> Vec<(&'static str, Case)> {
             "op_purge",
             (
                 texts(&[
-                    "'eu'", "'main'", "null", "0", FIRST_ID, "100", "'eva'", "'old'",
+                    "'eu'", "'main'", "null", "0", FIRST_ID, "100", "'eva'", "'old'", "'s1'",
                 ]),
                 3_000,
                 "transaction_pkey",

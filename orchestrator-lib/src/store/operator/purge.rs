@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring_core::id::Service;
+use ring_core::id::{SagaName, Service};
 use uuid::Uuid;
 
 use super::{
@@ -24,6 +24,8 @@ const BATCH: i64 = 2_000;
 pub struct Purge {
     /// Only this service's.
     pub service: Option<Service>,
+    /// Only this saga's, every version of it.
+    pub saga: Option<SagaName>,
     /// What ended longer ago than this, and longer ago than its own whole lifetime. Until then a
     /// caller's repeat of the same key finds it.
     pub retention: Duration,
@@ -52,6 +54,7 @@ impl Operator {
     ) -> Result<Purged, Error> {
         let (region, cluster) = self.place();
         let service = purge.service.as_ref().map(Service::as_str);
+        let saga = purge.saga.as_ref().map(SagaName::as_str);
         let retention = words::millis(purge.retention);
         let after = after.unwrap_or(FIRST_ID);
         let asked = self.link.call("purge old transactions", async |s| {
@@ -66,6 +69,7 @@ impl Operator {
                     &BATCH,
                     &by.actor(),
                     &by.reason(),
+                    &saga,
                 ],
             )
             .await
