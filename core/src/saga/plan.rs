@@ -10,7 +10,7 @@ use core::{ops::Range, time::Duration};
 
 use thiserror::Error;
 
-use super::Payload;
+use super::{Direction, Payload};
 use crate::{id::StepName, store::Capability};
 
 /// Most steps of one saga: far beyond anything that people still understand, and a log of that
@@ -46,6 +46,9 @@ pub struct PlannedStep {
     pub group: Option<u32>,
     /// How an action that may have been applied is settled.
     pub repeat: Repeat,
+    /// Whether the action's effect and its record are one commit: without a record it was not
+    /// applied, so it is never in doubt.
+    pub atomic: bool,
 }
 
 /// What a step's action is.
@@ -258,6 +261,7 @@ impl PlannedStep {
             guards: Vec::new(),
             group: None,
             repeat: Repeat::Key,
+            atomic: false,
         }
     }
 
@@ -285,5 +289,11 @@ impl PlannedStep {
             Kind::Action | Kind::Saga => true,
             Kind::Decide | Kind::Timer(_) | Kind::Signal { .. } => false,
         }
+    }
+
+    /// Whether a call of it that left no record may have been applied.
+    #[must_use]
+    pub fn leaves_doubt(&self, direction: Direction) -> bool {
+        self.has_effects() && !(self.atomic && direction == Direction::Forward)
     }
 }

@@ -253,3 +253,27 @@ fn another_definition_runs_nothing() {
         "{got:?}"
     );
 }
+
+/// What is one commit with its record was not applied without one.
+#[test]
+fn an_atomic_action_is_never_in_doubt() {
+    let atomic = || {
+        let mut steps = steps(1);
+        steps[0].atomic = true;
+        steps
+    };
+    let (mut b, orders) = Bench::claimed(atomic(), |c| {
+        c.taken = Taken::Orphaned;
+        c.doubt = true;
+    });
+    assert_eq!(call(&orders).position, forward(0));
+    let refused = write(&b.returned(failed(Class::Business)));
+    assert_eq!(settled(&refused), "Compensated");
+    let (mut b, _) = Bench::started(atomic());
+    let orders = b.check(Input::CallsEnded);
+    let (_, attempts, doubt) = parked(&write(&orders[1..]));
+    assert_eq!((attempts, doubt), (1, false));
+    let (mut b, _) = Bench::started(atomic());
+    let (_, attempts, doubt) = parked(&write(&b.returned(failed(Class::Unknown))));
+    assert_eq!((attempts, doubt), (1, false));
+}

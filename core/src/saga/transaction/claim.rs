@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     saga::{
-        Attempt, Direction, Plan, PlannedStep, Position, Text,
+        Attempt, Direction, Plan, Position, Text,
         log::{Log, Status},
     },
     store::{Capability, Claimed, Taken},
@@ -37,7 +37,7 @@ pub(super) fn members(plan: Option<&Plan>, log: &Log, claimed: &Claimed) -> Vec<
             Some(entry) if matches!(entry.attempt, Attempt::Paused { .. }) => entry.attempts,
             Some(_) | None => 0,
         };
-        let effects = plan.step(seq).is_some_and(PlannedStep::has_effects);
+        let effects = plan.step(seq).is_some_and(|s| s.leaves_doubt(at.direction));
         let mut member = Member::new(seq, attempts, (doubt || said) && effects);
         // What the log or the row says; that its owner died is only known here so far.
         member.told.1 = (claimed.doubt || said) && effects;

@@ -221,9 +221,10 @@ impl Transaction {
         Some(step)
     }
 
-    fn has_effects(&self, seq: u32) -> bool {
+    /// Whether a call of it that left no record may have been applied.
+    fn leaves_doubt(&self, seq: u32) -> bool {
         let step = self.plan.as_ref().and_then(|plan| plan.step(seq));
-        step.is_some_and(PlannedStep::has_effects)
+        step.is_some_and(|step| step.leaves_doubt(self.position().direction))
     }
 
     /// Whether what is open is no group, so that the row tells its attempts and doubt.

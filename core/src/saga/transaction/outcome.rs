@@ -67,14 +67,14 @@ impl Transaction {
     /// The lease or the grace period is over: open calls are dropped, and unknown.
     pub(super) fn calls_ended(&mut self, now: Now, out: &mut Vec<Order>) {
         for index in 0..self.members.len() {
-            let effects = self.has_effects(self.members[index].seq);
+            let doubt = self.leaves_doubt(self.members[index].seq);
             let member = &mut self.members[index];
             let Doing::Calling(call) = member.doing else {
                 continue;
             };
             out.push(Order::Abandon { call });
             if self.draining {
-                member.doubt |= effects;
+                member.doubt |= doubt;
                 member.doing = Doing::Ready;
             } else {
                 let why = Text::new("the lease ended while the call was open");
@@ -96,14 +96,18 @@ impl Transaction {
             return;
         };
         let seed = self.seed(self.members[index].seq);
+        let doubt = step.leaves_doubt(direction);
         let member = &mut self.members[index];
         // Whatever a probe fails with says nothing about the action, and it may be asked again.
         let probing = step.repeat == Repeat::Probe && member.doubt && !member.probed;
         let probing = probing && direction == Direction::Forward;
-        let class = if probing { Class::Transient } else { class };
+        // What is one commit with its record was not applied without one.
+        let atomic = step.has_effects() && !doubt;
+        let known = probing || (atomic && class == Class::Unknown);
+        let class = if known { Class::Transient } else { class };
         member.attempts = member.attempts.saturating_add(1);
         if class == Class::Unknown {
-            member.doubt |= step.has_effects();
+            member.doubt |= doubt;
             member.probed = false;
         }
         let failure = Failure {
