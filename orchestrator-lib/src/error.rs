@@ -60,6 +60,14 @@ pub enum Error {
         /// The key.
         key: String,
     },
+    /// A start inside a database transaction that is not the store's.
+    #[error(
+        "the caller's transaction is not on the saga store's database: start inside it only with a connection to the same one"
+    )]
+    OtherDatabase,
+    /// Somebody else was faster than the caller's database transaction.
+    #[error("the caller's database transaction must be rolled back and repeated as a whole")]
+    RetryTransaction(#[source] crate::store::Error),
     /// The store did not answer in time; the transaction was perhaps stored.
     #[error("the store did not answer about key {key:?}: ask again with the same key and input")]
     Unanswered {

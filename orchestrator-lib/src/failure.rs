@@ -83,6 +83,11 @@ impl StepError {
         self.retry_after
     }
 
+    pub(crate) fn classed(mut self, class: Class) -> Self {
+        self.class = Some(class);
+        self
+    }
+
     /// What a panic of a step becomes: it may have happened after the effect.
     pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
         let text = payload

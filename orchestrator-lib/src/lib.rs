@@ -52,7 +52,7 @@
 //! # What is promised
 //!
 //! Each step's *outcome* is recorded exactly once. Its *effect* happens exactly once when the step
-//! runs inside the store's own database transaction or behind the participant barrier; otherwise at
+//! [runs inside the store's own database transaction](Step::transactional) or behind the participant barrier; otherwise at
 //! least once, always with the same [`Context::key`].
 //!
 //! # Where to read on
@@ -82,7 +82,7 @@ pub use context::{Context, Key};
 pub use error::{Error, MAX_KEY_BYTES};
 pub use failure::{Class, StepError};
 pub use flow::{Branch, Flow, Group};
-pub use node::{Drained, Ended, Heard, Node, NodeBuilder, Output, Reached, Started};
+pub use node::{Drained, Ended, Heard, Node, NodeBuilder, Output, Pending, Reached, Started};
 pub use retry::Retry;
 pub use ring_core::{
     id::TransactionId,
@@ -90,6 +90,9 @@ pub use ring_core::{
 };
 pub use saga::{DEFAULT_LIFETIME, Mistake, Mistakes, Saga, SagaBuilder};
 pub use step::{DEFAULT_TIME_LIMIT, Probe, Step};
+pub use store::StoreTransaction;
+/// The driver whose transactions [`Node::start_in`] and [`StoreTransaction`] speak of.
+pub use tokio_postgres;
 
 /// The README's saga compiles.
 #[cfg(doctest)]

@@ -23,7 +23,9 @@ mod retention;
 mod ring;
 mod run;
 mod start;
+mod start_in;
 mod targets;
+mod transactional;
 mod up;
 mod waits;
 

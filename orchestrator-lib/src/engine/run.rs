@@ -21,7 +21,14 @@ use ring_core::{
 use ring_shell::clock;
 use tokio::sync::watch;
 
-use super::{Engine, call::Caller, child::Nursery, inflight::Slot, lease::Fate};
+use super::{
+    Engine,
+    call::Caller,
+    child::Nursery,
+    inflight::Slot,
+    lease::Fate,
+    transactional::{Committing, Next, Ready, Said, Turn, is_transactional, made},
+};
 use crate::{
     context::Here,
     error::chain,
@@ -42,13 +49,13 @@ const LAST_HEARING: Duration = Duration::from_secs(2);
 /// A call under way.
 struct Calling {
     number: u32,
-    answer: Answer,
+    answer: Pin<Box<dyn Future<Output = Said> + Send>>,
 }
 
 impl Future for Calling {
-    type Output = Input;
+    type Output = Said;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Input> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Said> {
         self.answer.as_mut().poll(cx)
     }
 }
@@ -72,6 +79,10 @@ pub(super) struct Run {
     seen: Fate,
     slot: Slot,
     calls: FuturesUnordered<Calling>,
+    /// Steps whose SQL is done and not committed.
+    ready: Vec<Ready>,
+    /// While one is being committed, nothing but the own death is told to the machine.
+    commit: Option<Committing>,
     write: Option<Answer>,
     hear: Option<Answer>,
     last: Option<To>,
@@ -98,6 +109,8 @@ impl Run {
             seen,
             slot,
             calls: FuturesUnordered::new(),
+            ready: Vec::new(),
+            commit: None,
             write: None,
             hear: None,
             last: None,
@@ -137,12 +150,7 @@ impl Run {
                 self.last = Some(write.to.clone());
                 self.write = Some(Box::pin(written(Arc::clone(&self.engine), write)));
             }
-            Order::Call(call) => {
-                let number = call.call;
-                if let Some(answer) = self.calling(call) {
-                    self.calls.push(Calling { number, answer });
-                }
-            }
+            Order::Call(call) => self.call(call),
             Order::Hear => {
                 let (engine, id) = (Arc::clone(&self.engine), self.machine.id());
                 self.hear = Some(Box::pin(heard(engine, id)));
@@ -150,16 +158,30 @@ impl Run {
             Order::Abandon { call } => {
                 let all = std::mem::take(&mut self.calls);
                 self.calls = all.into_iter().filter(|c| c.number != call).collect();
+                self.ready.retain(|ready| ready.call.call != call);
             }
             Order::Stop(stopped) => return Some(stopped),
         }
         None
     }
 
-    fn calling(&self, call: Call) -> Option<Answer> {
+    fn call(&mut self, call: Call) {
+        let number = call.call;
         // The machine calls only what a definition planned.
+        if let Some(definition) = self.definition.clone() {
+            let answer = self.calling(definition, call);
+            self.calls.push(Calling { number, answer });
+        }
+    }
+
+    fn calling(
+        &self,
+        definition: Arc<Definition>,
+        call: Call,
+    ) -> Pin<Box<dyn Future<Output = Said> + Send>> {
+        let transactional = is_transactional(&definition, &call);
         let caller = Caller {
-            definition: Arc::clone(self.definition.as_ref()?),
+            definition,
             here: self.here.clone(),
             input: self.machine.input().clone(),
             shared: self.engine.shared.clone(),
@@ -170,11 +192,12 @@ impl Run {
             )),
         };
         let engine = Arc::clone(&self.engine);
-        let target = self.target(&call.step).cloned();
+        // The store itself is what a transactional step calls.
+        let target = self.target(&call.step).filter(|_| !transactional).cloned();
         let id = self.here.transaction;
-        Some(Box::pin(async move {
+        Box::pin(async move {
             let number = call.call;
-            let held = |by| Input::Held { call: number, by };
+            let held = |by| Said::Fact(Input::Held { call: number, by });
             let ticket = match target {
                 Some(target) => match engine.ticket(target, id, call.attempt > 1).await {
                     Ok(ticket) => Some(ticket),
@@ -185,14 +208,17 @@ impl Run {
             if !engine.lease.may_start().await {
                 return held(Hold::Lease);
             }
+            if transactional {
+                return made(&engine, caller, call).await;
+            }
             let began = clock::now().mono;
             let input = caller.make(call).await;
             engine.called(&input, clock::now().mono.since(began));
-            match ticket {
+            Said::Fact(match ticket {
                 Some(ticket) => ticket.ended(input),
                 None => input,
-            }
-        }))
+            })
+        })
     }
 
     /// What a step calls.
@@ -209,6 +235,10 @@ impl Run {
     /// The next fact: the lease's and the drain's come first.
     async fn next(&mut self) -> Input {
         loop {
+            self.commit_ready();
+            if let Some(commit) = self.commit.take() {
+                return self.committed(commit).await;
+            }
             let sleep = match self.machine.wake_at().after(clock::now()) {
                 Some((sleep, _)) => sleep,
                 None => NEVER,
@@ -226,9 +256,50 @@ impl Run {
                 }
                 input = answer(&mut self.write) => return input,
                 input = answer(&mut self.hear) => return input,
-                Some(input) = self.calls.next() => return input,
+                Some(said) = self.calls.next() => match said {
+                    Said::Fact(input) => return input,
+                    Said::Ready(ready) => self.ready.push(*ready),
+                },
                 wake_seq = self.slot.woken() => return Input::Woken { wake_seq },
                 () = tokio::time::sleep(sleep) => return Input::Woke,
+            }
+        }
+    }
+
+    /// Begins to commit a step that is ready, as soon as the machine would record it.
+    fn commit_ready(&mut self) {
+        if let Some(ready) = self.ready.pop() {
+            match ready.turn(&self.engine, &self.machine) {
+                Turn::Commit(commit) => self.commit = Some(commit),
+                Turn::Wait(ready) => self.ready.push(*ready),
+                Turn::Told(input) => self.calls.push(Calling {
+                    number: 0,
+                    answer: Box::pin(std::future::ready(Said::Fact(input))),
+                }),
+            }
+        }
+    }
+
+    /// Waits for a commit's fate. Only a death is heard before: the row is then somebody else's,
+    /// and the connection is closed.
+    async fn committed(&mut self, mut commit: Committing) -> Input {
+        let mut fates = self.fates.clone();
+        let own = Some(self.slot.incarnation());
+        let fate = tokio::select! {
+            biased;
+            _ = fates.wait_for(|fate| fate.dead >= own) => return Input::Died,
+            fate = commit.fate() => fate,
+        };
+        match commit.next(&self.engine, fate) {
+            Next::Follow(machine, to, input) => {
+                self.machine = *machine;
+                self.last = Some(to);
+                input
+            }
+            Next::Tell(input) => input,
+            Next::Again(call, input) => {
+                self.call(call);
+                input
             }
         }
     }
@@ -316,6 +387,10 @@ impl Engine {
             Outcome::NotApplied => "not_applied",
             Outcome::Failed { class, .. } => class.as_str(),
         };
+        self.called_so(result, took);
+    }
+
+    pub(super) fn called_so(&self, result: &'static str, took: Duration) {
         self.meter.count_as(CALLS, "result", result);
         self.meter.took(CALL_SECONDS, took);
     }

@@ -117,7 +117,7 @@ impl Engine {
         }
     }
 
-    fn check(&self, definition: &Definition, key: &str) -> Result<(), Error> {
+    pub(super) fn check(&self, definition: &Definition, key: &str) -> Result<(), Error> {
         if self.superseded.is_cancelled() {
             return Err(Error::Superseded(self.config.instance.to_string()));
         }
@@ -183,7 +183,7 @@ impl Engine {
         }
     }
 
-    fn row(
+    pub(super) fn row(
         &self,
         definition: &Definition,
         key: String,

@@ -5,6 +5,7 @@
 
 mod builder;
 mod ended;
+mod start_in;
 mod tell;
 mod wait;
 
@@ -20,6 +21,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub use self::{
     builder::NodeBuilder,
     ended::{Drained, Ended, Output, Reached, Started},
+    start_in::Pending,
     tell::Heard,
 };
 use crate::{

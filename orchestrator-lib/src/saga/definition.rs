@@ -261,6 +261,7 @@ fn digest(saga: &SagaName, version: u32, steps: &[PlannedStep], nodes: &[Node]) 
         text.push_str(undone);
         text.push_str(step.name.as_str());
         match &step.kind {
+            Kind::Action if step.atomic => text.push_str(" commits"),
             Kind::Action => {}
             Kind::Decide => text.push_str(" decides"),
             Kind::Timer(_) => text.push_str(" waits"),

@@ -29,6 +29,9 @@ pub(crate) struct ErasedStep {
     pub(crate) kind: Kind,
     /// Of a sub-saga: gives the child's input. Of a timer or a signal: never called.
     pub(crate) action: Erased,
+    /// Whether the action, and the compensation, is SQL in the store's own database.
+    pub(crate) atomic: bool,
+    pub(crate) atomic_compensation: bool,
     pub(crate) compensation: Option<Erased>,
     pub(crate) probe: Option<ErasedProbe>,
     /// What a sub-saga runs.
@@ -66,6 +69,7 @@ impl ErasedStep {
             recovery: self.recovery,
             kind: self.kind.clone(),
             repeat: self.repeat,
+            atomic: self.atomic,
             ..PlannedStep::new(name)
         }
     }

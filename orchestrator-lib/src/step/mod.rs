@@ -4,6 +4,7 @@
 //! They are erased into JSON ([`erased`]), which is all that the engine and the database see.
 
 pub(crate) mod erased;
+pub(crate) mod transactional;
 mod wait;
 
 use std::{fmt, future::Future, marker::PhantomData, sync::Arc, time::Duration};
@@ -60,6 +61,8 @@ where
                 name: name.name().to_owned(),
                 kind,
                 action,
+                atomic: false,
+                atomic_compensation: false,
                 compensation: None,
                 probe: None,
                 child: None,
@@ -95,6 +98,7 @@ where
         F: Fn(Context, I, Option<R>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), StepError>> + Send + 'static,
     {
+        self.erased.atomic_compensation = false;
         self.erased.compensation = Some(Arc::new(move |cx, input, result| {
             let read = read("input", &input).and_then(|input| {
                 let result = result.map(|r| read("result", &r)).transpose()?;

@@ -92,7 +92,7 @@ impl Store {
     }
 
     /// Rows that an earlier claim took without our hearing of it: see [`Claim::nonces`].
-    async fn adopt(&self, me: Incarnation, nonces: &[Uuid]) -> Result<Vec<Row>, Error> {
+    pub(super) async fn adopt(&self, me: Incarnation, nonces: &[Uuid]) -> Result<Vec<Row>, Error> {
         let asked = self.inner.claim.call("re-read a claim", async |s| {
             s.rows(sql::ADOPT, &[&me.0, &nonces]).await
         });
@@ -149,7 +149,7 @@ impl Store {
 
     /// Tells runnable rows from settled ones and fetches inputs and logs. A row that can't be read
     /// is left as it is and blocks no other: it shows as a stray and goes back.
-    async fn sort_out(&self, rows: Vec<Row>, taken: Taken) -> Result<Claims, Error> {
+    pub(super) async fn sort_out(&self, rows: Vec<Row>, taken: Taken) -> Result<Claims, Error> {
         let mut claims = Claims::default();
         for row in &rows {
             let id = TransactionId(get(row, "id")?);

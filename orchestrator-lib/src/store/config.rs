@@ -21,6 +21,9 @@ pub struct Config {
     pub claim_connections: usize,
     /// Connections for people's questions and for definitions. Default 2.
     pub admin_connections: usize,
+    /// Connections for steps that run in a database transaction of the store, each for as long as
+    /// its step. Default 8.
+    pub step_connections: usize,
     /// Limit for one connect, TLS included: see [`Config::for_lease`].
     pub connect_timeout: Duration,
     /// Limit for one call, its wait for a connection included, on the client and, a little
@@ -46,6 +49,7 @@ impl Config {
             url: url.into(),
             claim_connections: 4,
             admin_connections: 2,
+            step_connections: 8,
             connect_timeout: Duration::MAX,
             call_timeout: Duration::MAX,
             renew_timeout: Duration::MAX,

@@ -41,6 +41,9 @@ pub(super) enum Purpose {
     Claim,
     /// People's questions.
     Admin,
+    /// Steps that run in a database transaction of the store: users' SQL, as on a connection of
+    /// their own.
+    Step,
 }
 
 /// Makes connections.
@@ -137,15 +140,21 @@ impl Link {
         unconfirmed: &Arc<AtomicU64>,
     ) -> Result<Self, Error> {
         let connector = Connector::new(config, purpose, Arc::clone(unconfirmed))?;
-        let manager = ManagerConfig {
-            recycling_method: RecyclingMethod::Fast,
+        // What a step leaves in its session (settings, locks) is nobody else's.
+        let recycling_method = match purpose {
+            Purpose::Step => RecyclingMethod::Clean,
+            Purpose::Write | Purpose::Lease | Purpose::Claim | Purpose::Admin => {
+                RecyclingMethod::Fast
+            }
         };
+        let manager = ManagerConfig { recycling_method };
         let manager = Manager::from_connect(connector.postgres.clone(), connector, manager);
         let (size, limit) = match purpose {
             Purpose::Write => (1, config.call_timeout),
             Purpose::Lease => (1, config.renew_timeout),
             Purpose::Claim => (config.claim_connections.max(1), config.call_timeout),
             Purpose::Admin => (config.admin_connections.max(1), config.call_timeout),
+            Purpose::Step => (config.step_connections.max(1), config.call_timeout),
         };
         let pool = Pool::builder(manager)
             .max_size(size)
@@ -206,6 +215,13 @@ impl Link {
         }
     }
 
+    /// A connection for longer than one call: whoever holds it sees to its limits and its end.
+    pub(super) async fn session(&self, operation: &'static str) -> Result<Session, Error> {
+        let got = self.pool.get().await;
+        got.map(Session)
+            .map_err(|error| from_pool(operation, error))
+    }
+
     /// Closes idle connections and refuses new calls.
     pub(super) fn close(&self) {
         self.pool.close();
@@ -251,7 +267,12 @@ impl Session {
         self.0.execute(&statement, values).await
     }
 
-    fn discard(self) {
+    /// The driver's own connection.
+    pub(super) fn client(&self) -> &Client {
+        &self.0
+    }
+
+    pub(super) fn discard(self) {
         drop(Object::take(self.0));
     }
 }
@@ -263,23 +284,28 @@ impl Purpose {
             Self::Lease => "ringsaga lease",
             Self::Claim => "ringsaga claim",
             Self::Admin => "ringsaga admin",
+            Self::Step => "ringsaga step",
         }
     }
 }
 
 fn session(config: &Config, purpose: Purpose) -> String {
+    if purpose == Purpose::Step {
+        // Set for each transaction anew; users' SQL is planned as the database plans it.
+        return String::new();
+    }
     // A little less than on the client, so that the server gives up first and says so. (It does
     // not bound a commit that waits for a standby: the client's limit does.)
     let limit = match purpose {
         Purpose::Lease => config.renew_timeout,
-        Purpose::Write | Purpose::Claim | Purpose::Admin => config.call_timeout,
+        Purpose::Write | Purpose::Claim | Purpose::Admin | Purpose::Step => config.call_timeout,
     };
     let pins = sql::PINS;
     // The engine's plans don't depend on parameters. People's lists leave filters out, so each is
     // planned for the filters it has.
     let plans = match purpose {
         Purpose::Admin => "force_custom_plan",
-        Purpose::Write | Purpose::Lease | Purpose::Claim => "force_generic_plan",
+        Purpose::Write | Purpose::Lease | Purpose::Claim | Purpose::Step => "force_generic_plan",
     };
     format!(
         "{pins}set plan_cache_mode = {plans}; set default_transaction_isolation = 'read committed'; \

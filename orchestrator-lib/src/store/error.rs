@@ -132,7 +132,7 @@ impl Error {
     }
 
     /// Whether the server refused the data itself: data exceptions, checks and limits.
-    pub(super) fn refused_data(&self) -> bool {
+    pub(crate) fn refused_data(&self) -> bool {
         let Self::Permanent { source, .. } = self else {
             return false;
         };

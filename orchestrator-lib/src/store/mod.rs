@@ -21,6 +21,8 @@ mod row;
 pub mod sql;
 mod standing;
 mod start;
+mod start_in;
+mod transactional;
 mod wake;
 mod words;
 mod writer;
@@ -51,6 +53,9 @@ pub use owner::{Buried, Process};
 pub use read::{Outcome, RetryNodes, Woke};
 pub use standing::Standing;
 pub(crate) use standing::patiently;
+pub use start_in::Joined;
+pub use transactional::StoreTransaction;
+pub(crate) use transactional::{Fate, Limits, Open};
 
 use connect::{Link, Purpose};
 use writer::Writer;
@@ -71,6 +76,10 @@ struct Inner {
     claim: Link,
     writer: Writer,
     write: Link,
+    /// Steps that run in a database transaction of the store.
+    step: Link,
+    /// Which store it is, once somebody asked.
+    id: tokio::sync::OnceCell<uuid::Uuid>,
     definitions: Definitions,
     /// What this process can run, from its first lease to its end. Not by incarnation: an opening
     /// that is not answered in time is asked again, and the caller may hold either.
@@ -102,6 +111,7 @@ impl Store {
             link(Purpose::Claim)?,
             link(Purpose::Write)?,
         );
+        let step = link(Purpose::Step)?;
         let place = start::Place {
             scope: scope.clone(),
             service: service.clone(),
@@ -115,6 +125,8 @@ impl Store {
             claim,
             writer,
             write,
+            step,
+            id: tokio::sync::OnceCell::new(),
             definitions: Definitions::default(),
             tenure: Mutex::new(None),
             unconfirmed,
@@ -162,7 +174,13 @@ impl Store {
     /// Writes what is queued, then closes the connections.
     pub async fn close(&self) {
         self.inner.writer.close().await;
-        for link in [&self.inner.lease, &self.inner.claim, &self.inner.write] {
+        let all = [
+            &self.inner.lease,
+            &self.inner.claim,
+            &self.inner.write,
+            &self.inner.step,
+        ];
+        for link in all {
             link.close();
         }
     }

@@ -29,6 +29,7 @@ statements! {
     COUNTS = "counts";
     DEFINE = "define";
     DESCRIBE = "describe";
+    FATE = "fate";
     HAND_BACK = "hand_back";
     HEAR = "hear";
     INPUTS = "inputs";
@@ -64,7 +65,9 @@ statements! {
     SHOW_MORE = "show_more";
     STANDING = "standing";
     START = "start";
+    START_IN = "start_in";
     START_READ = "start_read";
+    TAKE_STARTED = "take_started";
     WAITED_FOR = "waited_for";
     WAKE = "wake";
     WAKES = "wakes";

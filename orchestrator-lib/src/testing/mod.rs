@@ -2,6 +2,8 @@
 //! store in memory, and time that passes only in pauses.
 //!
 //! Decides nothing that the engine does not: what is called, retried and undone is the machine's.
+//! [Transactional steps](crate::Step::transactional) need the saga store's database, so here they
+//! fail and say so: try those with a node.
 //!
 //! Two ways to use it. [`Trial`] runs one story: *given* what steps answer, *when* it runs, *expect*
 //! how it ended and what was called. [`Check`] runs many: every step failing in every class, every

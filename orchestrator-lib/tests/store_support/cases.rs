@@ -157,6 +157,40 @@ pub(crate) fn cases() -> BTreeMap<&'static str, Case> {
             ([scope.clone(), keys].concat(), 1_000, "idempotency_pkey"),
         ),
         ("inputs", (vec![own("id")], 600, "payload_pkey")),
+        (
+            "start_in",
+            (
+                [
+                    texts(&["(select store_id from ringsaga.store)"]),
+                    scope.clone(),
+                    texts(&["gen_random_uuid()", "7", "'s1'", "1", "'new'", "'1'", "1000"]),
+                ]
+                .concat(),
+                60,
+                "Index",
+            ),
+        ),
+        (
+            "take_started",
+            (
+                [
+                    texts(&["1"]),
+                    scope.clone(),
+                    texts(&["'{1}'", "gen_random_uuid()", one]),
+                ]
+                .concat(),
+                60,
+                "transaction_pkey",
+            ),
+        ),
+        (
+            "fate",
+            (
+                texts(&[one, "1", "gen_random_uuid()", "1"]),
+                50,
+                "transaction_pkey",
+            ),
+        ),
         ("wakes", (vec![own("id")], 600, "wake_of_transaction")),
         (
             "child_start",
