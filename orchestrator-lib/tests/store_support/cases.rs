@@ -163,7 +163,15 @@ pub(crate) fn cases() -> BTreeMap<&'static str, Case> {
                 [
                     texts(&["(select store_id from ringsaga.store)"]),
                     scope.clone(),
-                    texts(&["gen_random_uuid()", "7", "'s1'", "1", "'new'", "'1'", "1000"]),
+                    texts(&[
+                        "gen_random_uuid()",
+                        "7",
+                        "'s1'",
+                        "1",
+                        "'new'",
+                        "'1'",
+                        "1000",
+                    ]),
                 ]
                 .concat(),
                 60,
