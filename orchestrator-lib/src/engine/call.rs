@@ -7,12 +7,14 @@ use ring_core::saga::{Asked, Call, Class, Direction, Input, Outcome, Payload, Te
 use tokio::{sync::Notify, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::Engine;
 use crate::{
     Context, StepError,
     context::{Here, Shared},
     failure::Classifier,
     saga::Definition,
     step::ErasedStep,
+    telemetry::{CALL_SECONDS, CALLS},
 };
 
 /// What a call is made with.
@@ -176,5 +178,26 @@ pub(crate) fn failed(error: &StepError, classifier: Option<&Classifier>) -> Outc
         class,
         error: Text::new(&error.to_string()),
         retry_after: error.asked_pause(),
+    }
+}
+
+impl Engine {
+    /// Counts what a call gave.
+    pub(super) fn called(&self, input: &Input, took: Duration) {
+        let Input::Returned { outcome, .. } = input else {
+            return;
+        };
+        let result = match outcome {
+            Outcome::Done(_) => "done",
+            Outcome::Waits => "waits",
+            Outcome::NotApplied => "not_applied",
+            Outcome::Failed { class, .. } => class.as_str(),
+        };
+        self.called_so(result, took);
+    }
+
+    pub(super) fn called_so(&self, result: &'static str, took: Duration) {
+        self.meter.count_as(CALLS, "result", result);
+        self.meter.took(CALL_SECONDS, took);
     }
 }

@@ -15,7 +15,7 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use ring_core::{
     id::{StepName, TargetName, TransactionId},
     machine::Machine as _,
-    saga::{Call, Ending, Hold, Input, Order, Outcome, Payload, Stopped, Transaction},
+    saga::{Call, Ending, Hold, Input, Order, Payload, Stopped, Transaction},
     store::{To, Write},
 };
 use ring_shell::clock;
@@ -29,12 +29,7 @@ use super::{
     lease::Fate,
     transactional::{Committing, Next, Ready, Said, Turn, is_transactional, made},
 };
-use crate::{
-    context::Here,
-    error::chain,
-    saga::Definition,
-    telemetry::{CALL_SECONDS, CALLS, WRITE_SECONDS},
-};
+use crate::{context::Here, error::chain, saga::Definition, telemetry::WRITE_SECONDS};
 
 type Answer = Pin<Box<dyn Future<Output = Input> + Send>>;
 
@@ -373,26 +368,6 @@ async fn written(engine: Arc<Engine>, write: Write) -> Input {
             }
             Input::Unreachable { number }
         }
-    }
-}
-
-impl Engine {
-    fn called(&self, input: &Input, took: Duration) {
-        let Input::Returned { outcome, .. } = input else {
-            return;
-        };
-        let result = match outcome {
-            Outcome::Done(_) => "done",
-            Outcome::Waits => "waits",
-            Outcome::NotApplied => "not_applied",
-            Outcome::Failed { class, .. } => class.as_str(),
-        };
-        self.called_so(result, took);
-    }
-
-    pub(super) fn called_so(&self, result: &'static str, took: Duration) {
-        self.meter.count_as(CALLS, "result", result);
-        self.meter.took(CALL_SECONDS, took);
     }
 }
 

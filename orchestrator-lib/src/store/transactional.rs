@@ -275,9 +275,11 @@ async fn prepared(session: &Session, mark: &str) -> Result<bool, tokio_postgres:
          select pg_catalog.current_setting('ringsaga.step', true)"
     );
     let said = session.client().simple_query(&asked).await?;
-    let found = said.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0),
-        _ => None,
+    let found = said.iter().find_map(|message| {
+        let SimpleQueryMessage::Row(row) = message else {
+            return None;
+        };
+        row.get(0)
     });
     Ok(found == Some(mark))
 }

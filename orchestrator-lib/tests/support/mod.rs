@@ -6,6 +6,8 @@
     reason = "each test file is a crate of its own and uses its part"
 )]
 
+pub mod relay;
+
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
