@@ -1,6 +1,6 @@
 -- Everything that could keep a transaction from being continued now, of one moment. $1 id
 with row as materialized (
-    select t.*, d.saga, d.version from ringsaga.transaction t
+    select t.*, d.saga, d.version, d.steps from ringsaga.transaction t
         join ringsaga.definition d on d.id = t.definition
     where t.id = $1
 ),
@@ -20,7 +20,7 @@ select r.id, r.region, r.cluster, r.service, r.saga, r.version, r.state, r.direc
     (select count(*) from living where retry_node and able) as able,
     (select count(*) from living where not retry_node and able) as able_elsewhere,
     (select count(*) from living where retry_node and able and busy) as busy,
-    s.name as step, s.outcome, s.error as said, p.error, p.retry,
+    coalesce(s.name, r.steps[r.seq + 1]) as step, s.outcome, s.error as said, p.error, p.retry,
     exists (select from ringsaga.wake w where w.transaction = r.id and w.kind = 'cancel') as cancelled,
     (select a.actor || ': ' || a.action from ringsaga.audit a where a.transaction = r.id
         order by a.id desc limit 1) as last_deed

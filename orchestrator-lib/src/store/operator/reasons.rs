@@ -275,7 +275,8 @@ fn besides(f: &Facts, found: &mut Vec<Reason>) {
         let says = "it was cancelled: it is undone at the next step's boundary".to_owned();
         push(found, "cancelled", says, "nothing");
     }
-    if f.doubt && f.state != State::Running {
+    let ended = matches!(f.state, State::Completed | State::Compensated);
+    if f.doubt && !ended && f.state != State::Running {
         let says = format!("{} may have been applied", place(f));
         let todo = "look there before you restore, skip or close it; `tx restore --not-applied` when it was not";
         push(found, "in-doubt", says, todo);

@@ -89,7 +89,8 @@ fn facts(row: &Row) -> Result<Facts, Error> {
         state: known(State::parse(get(row, "state")?), "an unknown state")?,
         direction: position.direction,
         seq: position.seq,
-        doubt: get(row, "doubt")?,
+        // A step that a person did by hand is in doubt no more.
+        doubt: get(row, "doubt")? && get::<Option<&str>>(row, "outcome")? != Some("done"),
         attempts: row::small(row, "attempts")?,
         deaths: row::deaths(row)?,
         saga: get(row, "saga")?,
