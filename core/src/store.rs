@@ -177,7 +177,7 @@ pub enum To {
     Park {
         /// Due after this, but never beyond the lifetime's end.
         after: Duration,
-        /// Failed attempts of the open intent.
+        /// Failed attempts of the open intent; 0 while it waits for something from outside.
         attempts: u32,
         /// Whether one of them may have been applied.
         doubt: bool,

@@ -34,6 +34,8 @@ pub(super) struct Setting {
     pub(super) parts: BTreeMap<u32, Part>,
     /// When somebody cancels; at 0 before the first claim.
     pub(super) cancel: Option<u64>,
+    /// Whether a person restores it once, when it stopped.
+    pub(super) restored: bool,
     /// Whether processes die and messages get lost.
     pub(super) faulty: bool,
 }
@@ -66,6 +68,7 @@ impl Setting {
             steps: vec![],
             parts: BTreeMap::new(),
             cancel: draw.percent(15).then(|| draw.below(4) * draw.below(3_000)),
+            restored: draw.percent(40),
             faulty: draw.percent(60),
         };
         for number in 0..=draw.below(4) {
@@ -197,6 +200,14 @@ impl Setting {
             1..3 => Repeat::Probe,
             _ => Repeat::Key,
         };
+    }
+
+    /// What kept it from its end is repaired, at most of the participants.
+    pub(super) fn repaired(&mut self) {
+        for part in self.parts.values_mut() {
+            part.stuck = false;
+            part.refuse = part.refuse.filter(|class| *class == Class::Business);
+        }
     }
 
     pub(super) fn part(&self, seq: u32) -> &Part {

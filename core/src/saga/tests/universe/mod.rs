@@ -29,7 +29,7 @@ use crate::saga::{
     log::{Log, Status},
 };
 
-const UNIVERSES: u64 = 20_000;
+const UNIVERSES: u64 = 50_000;
 
 fn universe(seed: u64, mutant: Option<Mutant>) -> (World, State) {
     let mut world = World::new(seed, Setting::new(seed), mutant);
@@ -51,8 +51,9 @@ fn universe(seed: u64, mutant: Option<Mutant>) -> (World, State) {
 
 fn checked(world: &mut World, state: State) {
     let expected = expect(&world.setting);
+    // A person's word is in no model: what is told must be true all the same.
     assert!(
-        expected.ends.contains(&state),
+        world.restored || expected.ends.contains(&state),
         "{state:?}, allowed are {:?}",
         expected.ends
     );

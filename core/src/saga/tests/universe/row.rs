@@ -92,6 +92,12 @@ impl Row {
         }
     }
 
+    /// An operator puts it back: direction, place and doubt are kept.
+    pub(super) fn restore(&mut self, now: u64) {
+        (self.state, self.due, self.attempts) = (State::Paused, Some(now), 0);
+        self.epoch += 1;
+    }
+
     /// Whether the row says that what is open is in doubt.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.doubt

@@ -10,7 +10,7 @@ use crate::{
 
 /// What a run that never meets proves nothing about.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen(pub(super) [u32; 16]);
+pub(super) struct Seen(pub(super) [u32; 17]);
 
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
@@ -31,6 +31,7 @@ pub(super) enum Sight {
     Empty,
     Passed,
     Held,
+    Restored,
 }
 
 impl Seen {

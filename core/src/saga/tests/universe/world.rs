@@ -70,6 +70,7 @@ pub(super) struct World {
     pub(super) queue: Vec<(u64, u64, Event)>,
     pub(super) sent: u64,
     pub(super) process: Option<Transaction>,
+    pub(super) restored: bool,
     /// Faults that may still happen.
     pub(super) faults: u32,
     pub(super) story: Vec<String>,
@@ -88,6 +89,7 @@ impl World {
             queue: vec![],
             sent: 0,
             process: None,
+            restored: false,
             faults: if setting.faulty { 6 } else { 0 },
             story: vec![],
             setting,
@@ -137,6 +139,12 @@ impl World {
     /// Runs until it is settled and everything that was under way has arrived.
     pub(super) fn run(&mut self) -> State {
         for _ in 0..MOST_EVENTS {
+            if self.row.state == State::Terminated && !self.restored && self.setting.restored {
+                self.restored = true;
+                self.setting.repaired();
+                self.row.restore(self.now);
+                self.see(Sight::Restored);
+            }
             if self.row.state.is_settled() && self.queue.is_empty() {
                 return self.row.state;
             }
