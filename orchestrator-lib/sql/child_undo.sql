@@ -1,12 +1,23 @@
 -- A parent undoes what its step started: a child that runs is cancelled, one that is completed
 -- goes back from its last step, one that is being undone is waited for. The parent's direction is
 -- stored before, so no child can be started any more. Returns no row when there is none.
+-- A child that ended while its row was waited for: the row is read as it is now, but its last
+-- records, by the statement's snapshot, are not. It is left as it is, and "late" says: ask again.
 -- $1 region, $2 cluster, $3 service, $4 saga, $5 key, $6 wake id, $7 wake body, $8 lifetime in ms
-with child as materialized (
+with before as materialized (
+    select t.state
+    from ringsaga.idempotency k join ringsaga.transaction t on t.id = k.transaction
+    where k.region = $1 and k.cluster = $2 and k.service = $3 and k.saga = $4 and k.key = $5
+),
+held as materialized (
     select t.id, t.state, t.direction
     from ringsaga.idempotency k join ringsaga.transaction t on t.id = k.transaction
     where k.region = $1 and k.cluster = $2 and k.service = $3 and k.saga = $4 and k.key = $5
     for update of t
+),
+child as materialized (
+    select held.*, held.state = 'completed' and before.state <> 'completed' as late
+    from held cross join before
 ),
 reopened as (
     update ringsaga.transaction t
@@ -20,7 +31,7 @@ reopened as (
             statement_timestamp() + $8::bigint * interval '1 millisecond'),
         epoch = t.epoch + 1, attempts = 0, deaths = 0, progressed_at = statement_timestamp()
     from child
-    where t.id = child.id and child.state = 'completed'
+    where t.id = child.id and child.state = 'completed' and not child.late
 ),
 kept as (
     insert into ringsaga.wake (id, transaction, kind, body)
@@ -40,6 +51,6 @@ raised as (
 audited as (
     insert into ringsaga.audit (actor, reason, action, transaction)
     select 'parent transaction', 'its parent is undone', 'undo', id from child
-    where state = 'completed'
+    where state = 'completed' and not late
 )
-select state from child
+select state, late from child

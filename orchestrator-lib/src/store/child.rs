@@ -17,6 +17,8 @@ use super::{
     sql, wake, words,
 };
 
+const UNDO: &str = "undo a sub-saga";
+
 /// Answer to the start of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildStarted {
@@ -102,20 +104,26 @@ impl Store {
         let wake = Uuid::from_u128(ring_shell::token::hash(key.as_bytes()));
         let (saga, body) = (saga.as_str(), body.as_str());
         let again = words::millis(again);
-        let asked = self.inner.claim.call("undo a sub-saga", async |s| {
-            s.rows(
-                sql::CHILD_UNDO,
-                &[
-                    &region, &cluster, &service, &saga, &key, &wake, &body, &again,
-                ],
-            )
-            .await
-        });
-        let rows = asked.await?;
-        let state = rows.first().map(|row| {
-            let state = State::parse(get(row, "state")?);
-            known(state, "an unknown state")
-        });
-        state.transpose()
+        // Again when the child ended while its row was waited for; an end is final, so once.
+        for _ in 0..2 {
+            let asked = self.inner.claim.call(UNDO, async |s| {
+                s.rows(
+                    sql::CHILD_UNDO,
+                    &[
+                        &region, &cluster, &service, &saga, &key, &wake, &body, &again,
+                    ],
+                )
+                .await
+            });
+            let rows = asked.await?;
+            let Some(row) = rows.first() else {
+                return Ok(None);
+            };
+            if !get::<bool>(row, "late")? {
+                let state = State::parse(get(row, "state")?);
+                return known(state, "an unknown state").map(Some);
+            }
+        }
+        Err(Error::conflict(UNDO, "the child ended at that moment"))
     }
 }
