@@ -224,13 +224,15 @@ async fn the_suite_notices_a_renewal_that_raises_the_dead() -> Checked {
 #[tokio::test]
 async fn the_suite_notices_a_restore_of_what_nobody_saw() -> Checked {
     let mutant = Mutant {
-        statement: "restore",
-        old: "t.id = $1 and t.epoch = $2 and t.state in ('disabled', 'terminated', 'quarantined')",
-        new: "t.id = $1 and $2::bigint is not null",
+        statement: "op_restore",
+        old: "and seen.epoch = $4 and case $7
+        when 'restore' then seen.state in ('disabled', 'terminated', 'quarantined')",
+        new: "and $4::bigint is not null and case $7
+        when 'restore' then true",
         world: World::Terminated,
         verbs: &[Verb::Restore, Verb::Restore],
     };
     let noticed = mutant.noticed().await?;
-    assert!(noticed.contains("restored what"), "{noticed}");
+    assert!(noticed.contains("ordered what"), "{noticed}");
     Ok(())
 }

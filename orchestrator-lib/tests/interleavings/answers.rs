@@ -45,16 +45,16 @@ pub(crate) fn answered(
             disturbed || usize::try_from(*released) == Ok(changes.len()),
             "the rows say otherwise",
         ),
-        Answer::Restored(Ok(store::Answer::Done { .. })) => agrees(true),
+        Answer::Ordered(Ok(store::Answer::Done { .. })) => agrees(true),
         // Asked again, it finds what it did: a double click.
-        Answer::Restored(Ok(store::Answer::Refused(_)))
+        Answer::Ordered(Ok(store::Answer::Refused(_)))
         | Answer::Woke(Ok(Woke::Already | Woke::NotOpen))
         | Answer::Pushed(Ok(_))
             if session.dropped =>
         {
             Ok(())
         }
-        Answer::Restored(Ok(store::Answer::Refused(_))) => agrees(false),
+        Answer::Ordered(Ok(store::Answer::Refused(_))) => agrees(false),
         Answer::Woke(Ok(Woke::Stored(_))) => agrees(true),
         Answer::Woke(Ok(Woke::Already | Woke::NotOpen)) => agrees(false),
         Answer::Pushed(Ok(pushed)) => agrees(pushed.rows == 1),

@@ -172,8 +172,9 @@ fn wakes(seen: &Seen) -> Judged {
             .time("due_at")
             .is_none_or(|due| due <= seen.history.clock);
         ensure(!unseen || due, "a wake-up was lost: parked and not due")?;
+        let by_hand = seen.sessions.iter().any(|s| s.verb == Verb::ByHand);
         ensure(
-            !unseen || !row.is_settled() || row.text("state") != "completed",
+            !unseen || by_hand || row.text("state") != "completed",
             "settled over a wake-up",
         )?;
     }

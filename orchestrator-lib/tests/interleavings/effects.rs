@@ -89,7 +89,7 @@ pub(crate) fn judge(session: &Session, scene: &Scene, change: &Change, seen: &Hi
     };
     let new = &change.new;
     check(
-        !old.is_settled() || session.verb == Verb::Restore,
+        !old.is_settled() || matches!(session.verb, Verb::Restore | Verb::ByHand),
         "a settled row changed",
     )?;
     if let Some(write) = scene.write(session.verb) {
@@ -121,7 +121,9 @@ pub(crate) fn judge(session: &Session, scene: &Scene, change: &Change, seen: &Hi
             raised(old, new)
         }
         Verb::Push => pushed(change, old, seen),
-        Verb::Restore => restored(scene, change, old, seen),
+        Verb::Restore | Verb::RetryNow | Verb::ByHand => {
+            ordered(session.verb, scene, change, old, seen)
+        }
         Verb::Wake | Verb::WakeSame | Verb::Cancel => woken(change, old, seen),
         _ => Err(format!("{} changed a row", session.verb.word())),
     }
@@ -233,16 +235,23 @@ fn pushed(change: &Change, old: &Version, seen: &History) -> Judged {
     )
 }
 
-fn restored(scene: &Scene, change: &Change, old: &Version, seen: &History) -> Judged {
+fn ordered(verb: Verb, scene: &Scene, change: &Change, old: &Version, seen: &History) -> Judged {
     let state = old.text("state");
     let sad = matches!(state, "disabled" | "terminated" | "quarantined");
-    check(sad, "restored what did not end badly")?;
+    let fits = match verb {
+        Verb::Restore => sad,
+        Verb::RetryNow => state == "paused",
+        _ => sad || state == "paused",
+    };
+    check(fits, "ordered what does not fit how it stands")?;
+    let raised = change.new.number("epoch") == old.number("epoch") + 1;
+    check(raised, "the epoch of an order")?;
     let epoch = u64::try_from(old.number("epoch"));
-    check(epoch == Ok(scene.epoch), "restored what had changed")?;
+    check(epoch == Ok(scene.epoch), "ordered what had changed")?;
     let mut audits = seen.of("audit");
     check(
         audits.any(|audit| audit.xid == change.xid),
-        "restored without audit",
+        "ordered without audit",
     )
 }
 

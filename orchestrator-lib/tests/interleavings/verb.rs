@@ -3,7 +3,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use orchestrator_lib::store::{self, Buried, By, Claims, Error, Operator, Pushed, Store, Woke};
+use orchestrator_lib::store::{
+    self, Buried, By, Claims, Closed, Error, Operator, Pushed, Store, Woke,
+};
 use ring_core::{
     id::{Nonce, StepName, TransactionId},
     saga::Payload,
@@ -51,6 +53,8 @@ verbs! {
     Back = "back", [0, 1];
     Stray = "stray", [0, 1];
     Restore = "restore", [0, 1];
+    RetryNow = "retry-now", [0, 1];
+    ByHand = "by-hand", [0, 1];
     Wake = "wake", [0, 1];
     // The same wake-up in each session: a sender that asks again.
     WakeSame = "wake-same", [0, 1];
@@ -103,7 +107,7 @@ pub(crate) enum Answer {
     Buried(Result<Vec<Buried>, Error>),
     Written(Result<Written, Error>),
     Back(Result<Vec<TransactionId>, Error>),
-    Restored(Result<store::Answer, Error>),
+    Ordered(Result<store::Answer, Error>),
     Woke(Result<Woke, Error>),
     Pushed(Result<Pushed, Error>),
     Started(Result<Started, Error>),
@@ -184,13 +188,11 @@ impl Actor {
                 let stray = [(id, scene.claimed.fence)];
                 Answer::Back(store.hand_back(scene.first, &stray).await)
             }
-            Verb::Restore => {
-                let restore = store::Verb::Restore {
-                    lifetime: HOUR,
-                    not_applied: false,
-                };
+            Verb::Restore | Verb::RetryNow | Verb::ByHand => {
                 let by = By::new("eva", "fixed").unwrap();
-                Answer::Restored(self.desk.order(&restore, id, scene.epoch, &by).await)
+                let order = order(verb);
+                let asked = self.desk.order(&order, id, scene.epoch, &by);
+                Answer::Ordered(asked.await)
             }
             Verb::Wake | Verb::WakeSame => {
                 let name = StepName::new("approve").unwrap();
@@ -219,6 +221,21 @@ impl Actor {
     }
 }
 
+/// What an operator orders.
+fn order(verb: Verb) -> store::Verb {
+    match verb {
+        Verb::Restore => store::Verb::Restore {
+            lifetime: HOUR,
+            not_applied: false,
+        },
+        Verb::RetryNow => store::Verb::Retry,
+        _ => store::Verb::Close {
+            end: Closed::Completed(Payload::null()),
+            reference: "a ticket".to_owned(),
+        },
+    }
+}
+
 impl Answer {
     /// In a word, for the table of a schedule.
     pub(crate) fn word(&self) -> String {
@@ -242,7 +259,7 @@ impl Answer {
             Self::Buried(answer) => of(answer),
             Self::Written(answer) => of(answer),
             Self::Back(answer) => of(answer),
-            Self::Restored(answer) => of(answer),
+            Self::Ordered(answer) => of(answer),
             Self::Woke(answer) => of(answer),
             Self::Pushed(answer) => of(answer),
             Self::Started(answer) => of(answer),
@@ -257,7 +274,7 @@ impl Answer {
             Self::Buried(answer) => answer.as_ref().err(),
             Self::Written(answer) => answer.as_ref().err(),
             Self::Back(answer) => answer.as_ref().err(),
-            Self::Restored(answer) => answer.as_ref().err(),
+            Self::Ordered(answer) => answer.as_ref().err(),
             Self::Woke(answer) => answer.as_ref().err(),
             Self::Pushed(answer) => answer.as_ref().err(),
             Self::Started(answer) => answer.as_ref().err(),

@@ -39,13 +39,13 @@ worlds! {
     // Its owner is dead; the zombie writes on.
     Dead = "dead", [ClaimOrphans, Next, Stay, Park, Settle, Back, Stray, Wake];
     // Parked and due.
-    Due = "due", [ClaimDue, ClaimOwn, ClaimOverdue, Wake, WakeSame];
+    Due = "due", [ClaimDue, ClaimOwn, ClaimOverdue, Wake, WakeSame, RetryNow, ByHand];
     // Parked for an hour.
-    Undue = "undue", [Wake, WakeSame, Cancel];
+    Undue = "undue", [Wake, WakeSame, Cancel, RetryNow, ByHand];
     // Parked for a target, its backoff over.
-    Waiting = "waiting", [ClaimWaiting, ClaimOverdue, Wake];
+    Waiting = "waiting", [ClaimWaiting, ClaimOverdue, Wake, RetryNow];
     // Settled, and an operator may restore it.
-    Terminated = "terminated", [Restore];
+    Terminated = "terminated", [Restore, ByHand];
     // Parked and due; nobody living can run it.
     Missing = "missing", [Push, Wake];
     // Owned by the dead; nobody living can run it.
