@@ -77,7 +77,7 @@ pub enum Endpoints {
 }
 
 /// Every kind of event, the last token of its subject.
-pub const EVENT_KINDS: [&str; 19] = [
+pub const EVENT_KINDS: [&str; 21] = [
     "cut",
     "leader",
     "stepped-down",
@@ -93,6 +93,8 @@ pub const EVENT_KINDS: [&str; 19] = [
     "tx-terminated",
     "tx-quarantined",
     "tx-restored",
+    "irreversible-failed",
+    "compensation-failing",
     "executor-missing",
     "retry-node-missing",
     "target-down",

@@ -64,6 +64,10 @@ pub struct Config {
     /// 30 s after which orchestrators of containers kill.
     #[serde(default = "grace", with = "humantime_serde")]
     pub grace: Duration,
+    /// How long a compensation may stand at one step until an alert is raised. Default 1 h: most
+    /// outages are over by then.
+    #[serde(default = "compensation_alert", with = "humantime_serde")]
+    pub compensation_alert: Duration,
 }
 
 /// The saga store.
@@ -233,6 +237,7 @@ impl Config {
                 targets: Targets::default(),
                 migrate_on_start: false,
                 grace: grace(),
+                compensation_alert: compensation_alert(),
             }),
             _ => Err(ConfigErrors(found)),
         }
@@ -351,6 +356,10 @@ fn capacity() -> usize {
 
 fn connections() -> usize {
     8
+}
+
+fn compensation_alert() -> Duration {
+    Duration::from_secs(3600)
 }
 
 fn grace() -> Duration {

@@ -62,6 +62,8 @@ metrics_list! {
         "1 while the service has transactions waiting and no live retry node, else 0";
     EXECUTOR_MISSING: Gauge "ringsaga_tx_executor_missing",
         "Transactions that wait for code which no live process has";
+    ALERTS: Counter "ringsaga_tx_alerts_total",
+        "Alerts found in the store, by kind: terminated, irreversible-failed, disabled, quarantined, executor-missing, compensation-failing, restored";
 }
 
 #[cfg(test)]

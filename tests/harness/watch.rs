@@ -205,6 +205,8 @@ impl Watch {
             | Fact::TxTerminated(_)
             | Fact::TxQuarantined(_)
             | Fact::TxRestored(_)
+            | Fact::IrreversibleFailed(_)
+            | Fact::CompensationFailing(_)
             | Fact::ExecutorMissing { .. }
             | Fact::RetryNodeMissing { .. }
             | Fact::TargetDown { .. }

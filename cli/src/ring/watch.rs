@@ -145,6 +145,8 @@ pub(crate) fn sentence(fact: &Fact) -> String {
         Fact::TxTerminated(tx) => about(tx, "terminated"),
         Fact::TxQuarantined(tx) => about(tx, "quarantined"),
         Fact::TxRestored(tx) => about(tx, "restored"),
+        Fact::IrreversibleFailed(tx) => about(tx, "stands still half done"),
+        Fact::CompensationFailing(tx) => about(tx, "can't be undone so far"),
         Fact::ExecutorMissing {
             service,
             saga,

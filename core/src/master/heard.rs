@@ -118,6 +118,8 @@ impl Master {
             | Fact::TxTerminated(_)
             | Fact::TxQuarantined(_)
             | Fact::TxRestored(_)
+            | Fact::IrreversibleFailed(_)
+            | Fact::CompensationFailing(_)
             | Fact::ExecutorMissing { .. }
             | Fact::RetryNodeMissing { .. }
             | Fact::TargetDown { .. }

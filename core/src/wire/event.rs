@@ -146,6 +146,10 @@ pub enum Fact {
     TxQuarantined(Tx),
     /// A person restored a transaction.
     TxRestored(Tx),
+    /// A step that can't be undone, or not be repeated while in doubt, failed: a person is needed.
+    IrreversibleFailed(Tx),
+    /// A compensation has stood at one step for too long; it is still retried.
+    CompensationFailing(Tx),
     /// Transactions wait for code that no live process has.
     ExecutorMissing {
         /// The service.
@@ -213,6 +217,8 @@ impl Fact {
             Self::TxTerminated(_) => "tx-terminated",
             Self::TxQuarantined(_) => "tx-quarantined",
             Self::TxRestored(_) => "tx-restored",
+            Self::IrreversibleFailed(_) => "irreversible-failed",
+            Self::CompensationFailing(_) => "compensation-failing",
             Self::ExecutorMissing { .. } => "executor-missing",
             Self::RetryNodeMissing { .. } => "retry-node-missing",
             Self::TargetDown { .. } => "target-down",

@@ -8,12 +8,15 @@ use ring_core::{
     chance,
     id::SagaName,
     store::Missing,
-    wire::{Fact, Time},
+    wire::{Fact, Time, Tx},
 };
 use ring_shell::clock;
 
 use super::{Engine, Life, retention};
-use crate::telemetry::{COMMITS_UNCONFIRMED, EXECUTOR_MISSING, RETRY_NODE_MISSING};
+use crate::{
+    store::{Alert, AlertKind, Error},
+    telemetry::{ALERTS, COMMITS_UNCONFIRMED, EXECUTOR_MISSING, RETRY_NODE_MISSING},
+};
 
 /// Pause between two looks, before jitter: a person reacts in minutes, the questions cost a few
 /// milliseconds.
@@ -22,8 +25,17 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// Rows that nobody can run and that one look pushes by a minute: a page.
 const PUSHED: u32 = 256;
 
-/// Owner rows of the dead are removed about once an hour.
+/// Owner rows of the dead and old alerts are removed about once an hour.
 const FORGET_EVERY: u64 = 360;
+
+/// Compensations that stand still are looked for about once a minute: they do so for hours.
+const COMPENSATIONS_EVERY: u64 = 6;
+
+/// Alerts that one look takes to count: more come with the next.
+const TOLD: u32 = 256;
+
+/// How long alerts are kept: long enough for a review of the month.
+const ALERTS_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Looks for as long as the node lives.
 pub(super) async fn run(engine: Arc<Engine>) {
@@ -52,7 +64,7 @@ struct Said {
     unconfirmed: u64,
 }
 
-async fn look(engine: &Engine, said: &mut Said, count: u64) -> Result<(), crate::store::Error> {
+async fn look(engine: &Engine, said: &mut Said, count: u64) -> Result<(), Error> {
     said.unconfirmed(engine);
     let nodes = engine.store.retry_nodes().await?;
     let waiting = if nodes.present { 0 } else { nodes.waiting };
@@ -60,7 +72,16 @@ async fn look(engine: &Engine, said: &mut Said, count: u64) -> Result<(), crate:
     if !engine.config.retry_node {
         return Ok(());
     }
-    said.executors(engine, engine.store.missing().await?).await;
+    let missing = engine.store.missing().await?;
+    engine.store.raise_missing(&missing).await?;
+    said.executors(engine, missing).await;
+    if count % COMPENSATIONS_EVERY == 1 {
+        let limit = engine.config.compensation_alert;
+        engine.store.raise_compensating(limit).await?;
+    }
+    for alert in engine.store.untold_alerts(TOLD).await? {
+        told(engine, alert).await;
+    }
     // Whatever was reported: orphans of the dead are parked here, and only here.
     if let Some(me) = engine.lease.incarnation() {
         let pushed = engine.store.push_missing(me, PUSHED).await?;
@@ -70,7 +91,12 @@ async fn look(engine: &Engine, said: &mut Said, count: u64) -> Result<(), crate:
     }
     if count % FORGET_EVERY == 1 {
         let forgotten = engine.store.forget_dead().await?;
-        tracing::debug!(forgotten, "owner rows of the dead removed");
+        let alerts = engine.store.forget_alerts(ALERTS_KEPT).await?;
+        tracing::debug!(
+            forgotten,
+            alerts,
+            "owner rows of the dead and old alerts removed"
+        );
         retention::forget(engine).await?;
     }
     Ok(())
@@ -124,6 +150,28 @@ impl Said {
         }
         self.missing = now;
     }
+}
+
+/// Counts an alert and says on the bus what nobody has said when it happened.
+async fn told(engine: &Engine, alert: Alert) {
+    engine.meter.count_as(ALERTS, "kind", alert.kind.as_str());
+    let fact = match alert.kind {
+        AlertKind::IrreversibleFailed => Fact::IrreversibleFailed,
+        AlertKind::CompensationFailing => Fact::CompensationFailing,
+        AlertKind::Restored => Fact::TxRestored,
+        AlertKind::Terminated
+        | AlertKind::Disabled
+        | AlertKind::Quarantined
+        | AlertKind::ExecutorMissing => return,
+    };
+    let saga = alert.saga.and_then(|saga| SagaName::new(&saga).ok());
+    let (Some(id), Some(saga), Some(version)) = (alert.transaction, saga, alert.version) else {
+        return;
+    };
+    tracing::warn!(%id, %saga, kind = alert.kind.as_str(), reason = alert.text, "an alert");
+    let service = engine.config.service.clone();
+    let tx = Tx::new(id, service, saga, version, &alert.text);
+    engine.announcer.tell(fact(tx)).await;
 }
 
 async fn missing(engine: &Engine, one: Missing) {

@@ -7,6 +7,7 @@
 //! then [`writer`], which shares commits. [`Operator`] is what people ask.
 
 mod address;
+mod alert;
 mod batch;
 mod child;
 mod claim;
@@ -40,6 +41,7 @@ use ring_core::{
     store::{Capability, Incarnation, Start, Started, Write, Written},
 };
 
+pub use alert::{Alert, AlertKind, Alerts, Delivery, Failed, Hook, Listed, Taken};
 pub use child::ChildStarted;
 pub use claim::{Claims, Pushed};
 pub use config::Config;

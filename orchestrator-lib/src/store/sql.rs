@@ -19,6 +19,16 @@ macro_rules! statements {
 
 statements! {
     ADOPT = "adopt";
+    ALERT_AGAIN = "alert_again";
+    ALERT_DELIVERED = "alert_delivered";
+    ALERT_FAILED = "alert_failed";
+    ALERT_FORGET = "alert_forget";
+    ALERT_LIST = "alert_list";
+    ALERT_RAISE_COMPENSATING = "alert_raise_compensating";
+    ALERT_RAISE_MISSING = "alert_raise_missing";
+    ALERT_SPREAD = "alert_spread";
+    ALERT_TAKE = "alert_take";
+    ALERT_TELL = "alert_tell";
     BACKLOG = "backlog";
     CHILD_START = "child_start";
     CHILD_UNDO = "child_undo";

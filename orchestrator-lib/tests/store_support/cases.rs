@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::operator_cases;
+use super::{alert_cases, operator_cases};
 
 /// Values, pages at most, index.
 pub(crate) type Case = (Vec<String>, u64, &'static str);
@@ -276,5 +276,9 @@ pub(crate) fn cases() -> BTreeMap<&'static str, Case> {
             ),
         ),
     ];
-    engine.into_iter().chain(operator_cases::cases()).collect()
+    engine
+        .into_iter()
+        .chain(alert_cases::cases())
+        .chain(operator_cases::cases())
+        .collect()
 }

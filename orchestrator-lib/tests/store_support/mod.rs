@@ -10,6 +10,7 @@
     reason = "a test names the one answer it expects"
 )]
 
+pub(crate) mod alert_cases;
 pub(crate) mod cases;
 pub(crate) mod desk;
 pub(crate) mod operator_cases;
