@@ -60,7 +60,7 @@ struct Knows {
 const NATS: &str = "async-nats";
 const POSTGRES: [&str; 3] = ["tokio-postgres", "deadpool-postgres", "refinery"];
 
-const TABLE: [Knows; 6] = [
+const TABLE: [Knows; 7] = [
     Knows {
         package: "ring-shell",
         never: &["redis", POSTGRES[0], POSTGRES[1], POSTGRES[2]],
@@ -106,6 +106,20 @@ const TABLE: [Knows; 6] = [
         package: "ring-operators",
         never: &[NATS, "redis", POSTGRES[0], POSTGRES[1], POSTGRES[2]],
         always: &["axum", "orchestrator-lib", "subtle"],
+    },
+    Knows {
+        package: "ring-notifier",
+        never: &[
+            NATS,
+            "redis",
+            "clap",
+            "config",
+            "axum",
+            POSTGRES[0],
+            POSTGRES[1],
+            POSTGRES[2],
+        ],
+        always: &["orchestrator-lib", "reqwest"],
     },
 ];
 

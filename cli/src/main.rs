@@ -1,6 +1,7 @@
 //! The one binary. It reads the command line, calls a role or a tool, and turns the end into an
 //! exit code; nothing is decided here.
 
+mod alerts;
 mod args;
 mod demo;
 mod exit;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         Command::Master(sourced) => run::run(Role::Master, &sourced),
         Command::Slave(sourced) => run::run(Role::Slave, &sourced),
         Command::Coordinator(sourced) => run::run(Role::Coordinator, &sourced),
+        Command::Notify(sourced) => run::run(Role::Notifier, &sourced),
         Command::Dev(dev) => run::dev::run(&dev),
         Command::Demo(demo) => demo::run(&demo, args.output.json()),
         Command::Shop(service) => return shop::run(service, Sources::usual(None)),
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         }
         Command::Migrate(database) => tx::migrate_now(&database),
         Command::Tx(command) => tx::run(*command, args.output.format()),
+        Command::Alerts(command) => alerts::run(command, args.output.json()),
         Command::Ring(command) => ring::run(command, args.output.json()),
         Command::Token(ids) => ring::token::run(&ids, args.output.json()),
         Command::Split(split) => ring::split::run(&split, args.output.json()),

@@ -1,5 +1,6 @@
 //! The command line, declared.
 
+mod alerts;
 mod deed;
 mod demo;
 mod ring;
@@ -9,6 +10,7 @@ mod tx;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::{
+    alerts::{Alerts, ListAlerts, RetryHook, TestHook},
     deed::{Actor, Closing, PurgeArgs, Which},
     demo::{Blow, Demo, KillAt},
     ring::{Audit, Bus, Ids, Owner, Ring, Seen, Split, Watch, transaction},
@@ -75,6 +77,8 @@ pub(crate) enum Command {
     Slave(Sourced),
     /// Run master, slave or both, by index: one manifest for a StatefulSet
     Coordinator(Sourced),
+    /// Run a notifier: it brings a store's alerts to webhooks (Postgres)
+    Notify(Sourced),
     /// Start servers, masters and slaves on this machine, around a command or until Ctrl-C
     Dev(Dev),
     /// Watch an order saga survive outages and kills on real servers, with a verdict
@@ -90,6 +94,9 @@ pub(crate) enum Command {
     /// Transactions, seen by people
     #[command(subcommand)]
     Tx(Box<Tx>),
+    /// Alerts on their way to webhooks
+    #[command(subcommand)]
+    Alerts(Alerts),
     /// Check or print a role's configuration
     #[command(subcommand)]
     Config(ConfigCommand),

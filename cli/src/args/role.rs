@@ -25,6 +25,8 @@ pub(crate) enum Role {
     Slave,
     /// Either or both
     Coordinator,
+    /// Brings alerts to webhooks
+    Notifier,
 }
 
 #[derive(Debug, Subcommand)]

@@ -4,7 +4,7 @@ use ring_shell::config::Effective;
 use serde::Serialize;
 
 use super::{
-    coordinator,
+    coordinator, notify,
     process::{read, sources},
 };
 use crate::{
@@ -48,5 +48,6 @@ fn effective(role: Role, sourced: &Sourced) -> anyhow::Result<Vec<Effective>> {
         Role::Master => read(sources(sourced), ring_master::Config::read)?.1,
         Role::Slave => read(sources(sourced), ring_slave::Config::read)?.1,
         Role::Coordinator => coordinator::effective(sourced)?,
+        Role::Notifier => notify::effective(sourced)?,
     })
 }

@@ -78,11 +78,16 @@ fn filter(args: &FilterArgs) -> Filter {
 }
 
 fn operator(store: &StoreOf) -> anyhow::Result<Operator> {
-    let scope = Scope {
+    let config = Config::new(store.database.url.expose_secret());
+    Operator::new(&config, scope(store)).map_err(told)
+}
+
+/// The region and cluster of a store's transactions.
+pub(crate) fn scope(store: &StoreOf) -> Scope {
+    Scope {
         region: store.region.clone(),
         cluster: store.cluster.clone(),
-    };
-    Operator::new(&Config::new(store.database.url.expose_secret()), scope).map_err(told)
+    }
 }
 
 fn missing(id: TransactionId, store: &StoreOf) -> anyhow::Error {
@@ -93,7 +98,7 @@ fn missing(id: TransactionId, store: &StoreOf) -> anyhow::Error {
 }
 
 /// A store's error with its causes and the right exit code.
-fn told(error: Error) -> anyhow::Error {
+pub(crate) fn told(error: Error) -> anyhow::Error {
     let exit = if error.is_unreachable() {
         Exit::NotReachable
     } else {
@@ -111,7 +116,8 @@ fn told(error: Error) -> anyhow::Error {
     exit.because(text)
 }
 
-fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+/// Runs a question on a runtime of its own.
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     drop(rustls::crypto::ring::default_provider().install_default());
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
