@@ -2,7 +2,7 @@
 -- $1 region, $2 cluster, $3 older than so many ms
 with gone as (
     delete from ringsaga.alert a
-    where a.region = $1 and a.cluster = $2
+    where a.region = $1 and a.cluster = $2 and a.key > ''
         and a.at < (select statement_timestamp() - $3::bigint * interval '1 millisecond')
     returning a.id
 ),

@@ -6,7 +6,7 @@ select a.id, a.at, a.kind, a.region, a.cluster, a.service, a.transaction, a.saga
     d.given_up_at, d.error
 from ringsaga.alert a
 left join ringsaga.alert_delivery d on d.alert = a.id
-where a.region = $1 and a.cluster = $2
+where a.region = $1 and a.cluster = $2 and a.key > ''
     and ($3::boolean or a.spread_at is null
         or d.alert is not null and d.delivered_at is null)
 order by a.at desc, a.id, d.hook limit $4::bigint
