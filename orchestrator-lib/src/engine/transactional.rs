@@ -86,21 +86,21 @@ pub(super) async fn made(engine: &Engine, mut caller: Caller, call: Call) -> Sai
         Err(error) => return Said::Fact(undone(call.call, &error)),
     };
     caller.shared.put(Lent::new(open.hand_out()));
-    match caller.make(call.clone()).await {
-        Input::Returned {
-            outcome: Outcome::Done(result),
-            ..
-        } => Said::Ready(Box::new(Ready {
-            call,
-            result,
-            open,
-            took: clock::now().mono.since(began),
-        })),
-        failed => {
-            engine.store.roll_back(open).await;
-            Said::Fact(failed)
-        }
-    }
+    let given = caller.make(call.clone()).await;
+    let Input::Returned {
+        outcome: Outcome::Done(result),
+        ..
+    } = &given
+    else {
+        engine.store.roll_back(open).await;
+        return Said::Fact(given);
+    };
+    Said::Ready(Box::new(Ready {
+        call,
+        result: result.clone(),
+        open,
+        took: clock::now().mono.since(began),
+    }))
 }
 
 impl Ready {
