@@ -55,6 +55,7 @@ impl Refusal {
     }
 
     /// Whether it may have been applied, where `?` alone says nothing.
+    #[cfg(feature = "barrier")]
     pub(crate) fn may_be_applied(&self) -> bool {
         self.word.is_none_or(|word| word == Word::Unknown)
     }

@@ -209,9 +209,8 @@ async fn carry_out(
     let key = call.key().clone();
     let limit = format!("set local lock_timeout = {LOCK_MS}");
     // Sent together: no round trip more.
-    let (_, entered) =
-        futures_util::try_join!(sql.batch_execute(&limit), barrier::enter(&sql, &key))
-            .map_err(|error| failed(&error))?;
+    let (_, entered) = tokio::try_join!(sql.batch_execute(&limit), barrier::enter(&sql, &key))
+        .map_err(|error| failed(&error))?;
     let result = match entered {
         Entered::First { action } => {
             let result = function(&sql, call, input, action).await?;
