@@ -124,7 +124,9 @@ fn retry_after(headers: &HeaderMap, now: Wall) -> Option<Duration> {
         Ok(seconds) => seconds,
         Err(_) => {
             let sent = headers.get(DATE).and_then(|date| date.to_str().ok());
-            let sent = sent.and_then(unix).unwrap_or(now.0.div_euclid(1000));
+            let sent = sent
+                .and_then(unix)
+                .unwrap_or_else(|| now.0.div_euclid(1000));
             u64::try_from(unix(text)?.saturating_sub(sent)).unwrap_or(0)
         }
     };

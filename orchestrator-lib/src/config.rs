@@ -198,6 +198,9 @@ pub struct ConfigErrors(pub Vec<ConfigError>);
 const MAX_CAPACITY: usize = 16_384;
 
 impl Config {
+    /// Default for [`compensation_alert`](Self::compensation_alert): most outages are over by then.
+    pub const COMPENSATION_ALERT: Duration = Duration::from_secs(3600);
+
     /// Default for [`capacity`](Self::capacity): enough that calls of 100 ms reach 5,000 steps a
     /// second, little enough that a node's death leaves others a burst they can take.
     pub const CAPACITY: usize = 512;
@@ -359,7 +362,7 @@ fn connections() -> usize {
 }
 
 fn compensation_alert() -> Duration {
-    Duration::from_secs(3600)
+    Config::COMPENSATION_ALERT
 }
 
 fn grace() -> Duration {

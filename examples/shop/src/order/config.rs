@@ -124,6 +124,7 @@ fn node(common: &Common, service: Service, database: SecretString) -> lib::Confi
         capacity: lib::Config::CAPACITY,
         targets: lib::Targets::default(),
         migrate_on_start: true,
+        compensation_alert: lib::Config::COMPENSATION_ALERT,
         grace: common.grace,
     }
 }
