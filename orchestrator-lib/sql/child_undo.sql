@@ -21,7 +21,7 @@ child as materialized (
 ),
 reopened as (
     update ringsaga.transaction t
-    set state = 'paused', direction = 'compensating', settled_at = null, doubt = false,
+    set state = 'paused', owner = null, direction = 'compensating', settled_at = null, doubt = false,
         seq = coalesce((
             select max(s.seq) from ringsaga.step s
             where s.transaction = t.id and s.direction = 'forward' and s.outcome = 'done'

@@ -9,7 +9,7 @@ with family as materialized (
 ),
 done as (
     update ringsaga.transaction t
-    set state = $7, due_at = null, waiting_on = null, settled_at = statement_timestamp(),
+    set state = $7, owner = null, due_at = null, waiting_on = null, settled_at = statement_timestamp(),
         progressed_at = statement_timestamp(), epoch = t.epoch + 1
     from family seen
     where t.id = seen.id and seen.id = $1 and seen.region is not distinct from $2

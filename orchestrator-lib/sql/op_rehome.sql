@@ -50,8 +50,8 @@ judged as materialized (
 done as (
     update ringsaga.transaction t
     set region = $7, cluster = $8, epoch = t.epoch + 1,
-        state = case when seen.state = 'running' then 'paused' else t.state end,
-        owner = null, doubt = t.doubt or seen.state = 'running', waiting_on = null,
+        state = case when seen.state = 'running' then 'paused' else seen.state end,
+        owner = null, settled_at = seen.settled_at, doubt = t.doubt or seen.state = 'running', waiting_on = null,
         due_at = case when seen.state in ('running', 'paused')
             then least(t.expires_at, statement_timestamp()) end
     from seen, judged

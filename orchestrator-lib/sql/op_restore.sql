@@ -12,7 +12,7 @@ with seen as materialized (
 ),
 done as (
     update ringsaga.transaction t
-    set state = 'paused', due_at = statement_timestamp(), settled_at = null,
+    set state = 'paused', owner = null, due_at = statement_timestamp(), settled_at = null,
         expires_at = greatest(t.expires_at,
             statement_timestamp() + $8::bigint * interval '1 millisecond'),
         progressed_at = statement_timestamp(),

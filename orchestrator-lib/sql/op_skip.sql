@@ -23,7 +23,7 @@ open as materialized (
 ),
 done as (
     update ringsaga.transaction t
-    set state = 'paused', due_at = case when seen.state = 'paused'
+    set state = 'paused', owner = null, due_at = case when seen.state = 'paused'
             then least(t.expires_at, statement_timestamp()) else statement_timestamp() end,
         settled_at = null, waiting_on = null,
         expires_at = case when seen.state = 'paused' then t.expires_at
