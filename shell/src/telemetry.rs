@@ -4,7 +4,9 @@
 //! Decides names and labels. Libraries only count through the `metrics` facade; recorders and
 //! subscribers are installed by binaries.
 
-use metrics::{Label, counter, gauge, histogram};
+use std::sync::Arc;
+
+use metrics::{Label, SharedString, counter, gauge, histogram};
 use ring_core::{id::Scope, wire::Role};
 
 #[cfg(feature = "telemetry")]
@@ -101,8 +103,8 @@ impl Meter {
     pub fn new(scope: &Scope, role: Role) -> Self {
         Self {
             labels: vec![
-                Label::new("region", scope.region.to_string()),
-                Label::new("cluster", scope.cluster.to_string()),
+                Label::new("region", shared(scope.region.as_str())),
+                Label::new("cluster", shared(scope.cluster.as_str())),
                 Label::from_static_parts("role", role_name(role)),
             ],
         }
@@ -134,6 +136,11 @@ impl Meter {
     pub fn took(&self, metric: Metric, duration: std::time::Duration) {
         histogram!(metric.name, self.labels.clone()).record(duration.as_secs_f64());
     }
+}
+
+/// Labels are cloned at every count: so they are not copied.
+fn shared(text: &str) -> SharedString {
+    SharedString::from_shared(Arc::from(text))
 }
 
 /// The role's word in names and labels.
