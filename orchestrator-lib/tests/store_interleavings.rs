@@ -195,8 +195,8 @@ async fn the_suite_notices_a_record_that_is_not_fed_by_its_guard() -> Checked {
     let mutant = Mutant {
         statement: "write",
         old: "    from moved
-    where step is not null",
-        new: "    from input l
+    where step is not null and not replaces",
+        new: "    from line l
     where step is not null and exists (select from ringsaga.transaction t
         where t.id = l.id and t.epoch = l.epoch and t.nonce = l.nonce)",
         world: World::Dead,

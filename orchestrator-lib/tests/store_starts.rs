@@ -15,7 +15,7 @@ use orchestrator_lib::store::{
 };
 use ring_core::{
     saga::{Direction, Ending, Payload, State, Text},
-    store::{Started, To, Write},
+    store::{Started, To, Write, Written},
 };
 use store_support::*;
 
@@ -93,6 +93,75 @@ async fn a_key_that_is_being_stored_elsewhere_is_in_progress_and_holds_up_nobody
     other.rollback().await?;
     let now = node.store.start(None, start("buy", "k", None)).await?;
     assert_eq!(now, Started::New(None));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_start_and_a_write_that_come_together_share_a_commit() -> Checked {
+    let bench = Bench::new().await?;
+    let node = bench.node("a", &["buy"]).await?;
+    let claimed = node.started("buy", "k").await?;
+    let (written, started) = futures_util::try_join!(
+        node.store.write(next(&claimed, 1)),
+        node.store.start(None, start("buy", "other", None)),
+    )?;
+    assert_eq!(written, Written::Done { wake_seq: 0 });
+    assert_eq!(started, Started::New(None));
+    let commits: i64 = bench
+        .ask("select count(distinct xmin::text) from ringsaga.transaction")
+        .await?;
+    assert_eq!(commits, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_start_that_only_the_server_refuses_never_fails_its_neighbours() -> Checked {
+    let bench = Bench::new().await?;
+    let node = bench.node("a", &["buy"]).await?;
+    let claimed = node.started("buy", "k").await?;
+    bench
+        .run("alter table ringsaga.idempotency add constraint bad check (key <> 'bad')")
+        .await?;
+    let (written, bad, good) = futures_util::try_join!(
+        node.store.write(next(&claimed, 1)),
+        node.store.start(None, start("buy", "bad", None)),
+        node.store.start(None, start("buy", "good", None)),
+    )?;
+    assert_eq!(written, Written::Done { wake_seq: 0 });
+    assert!(matches!(bad, Started::Invalid(_)), "{bad:?}");
+    assert_eq!(good, Started::New(None));
+    Ok(())
+}
+
+/// The stuck start is asked about again and again; writes go on meanwhile.
+#[tokio::test]
+async fn writes_go_on_while_a_key_is_being_stored_elsewhere() -> Checked {
+    let bench = Bench::new().await?;
+    let node = bench.node("a", &["buy"]).await?;
+    let claimed = node.started("buy", "k").await?;
+    let mut session = bench.session().await?;
+    let other = session.transaction().await?;
+    other
+        .execute(
+            "insert into ringsaga.idempotency values \
+             ('eu', 'main', 'orders', 'buy', 'stuck', gen_random_uuid(), 'x')",
+            &[],
+        )
+        .await?;
+    let mut stuck = std::pin::pin!(node.store.start(None, start("buy", "stuck", None)));
+    let writes = async {
+        for number in 1..=5 {
+            let written = node.store.write(next(&claimed, number)).await?;
+            assert_eq!(written, Written::Done { wake_seq: 0 }, "{number}");
+        }
+        Checked::Ok(())
+    };
+    tokio::select! {
+        biased;
+        answer = &mut stuck => return Err(format!("answered before the writes: {answer:?}").into()),
+        done = writes => done?,
+    }
+    assert_eq!(stuck.await?, Started::InProgress);
     Ok(())
 }
 

@@ -1,20 +1,16 @@
-//! One batch of writes as the columns of one statement, and what its answer means. Refuses to know
+//! One batch of writes as the parameter of one statement, and what its answer means. Refuses to know
 //! connections and who waits for the answers.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use chrono::{DateTime, Utc};
 use ring_core::{
-    id::TransactionId,
-    saga::{Attempt, Ending, Payload, Text},
+    saga::{Attempt, Ending, Entry, Payload, Text},
     store::{To, Write, Written},
 };
-use tokio_postgres::{Row, types::ToSql};
-use uuid::Uuid;
+use tokio_postgres::Row;
 
 use super::{
     connect::Session,
     error::Error,
+    line::{AsRow, Failure, Fields, Line},
     row::{self, get, known},
     sql, words,
 };
@@ -27,46 +23,6 @@ pub(super) const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Longest name of a target that is waited for, in bytes: an index entry must hold it.
 const MAX_TARGET_BYTES: usize = 256;
-
-/// The columns of `write.sql`, in its order.
-#[derive(Default)]
-struct Columns<'a> {
-    ids: Vec<Uuid>,
-    epochs: Vec<i64>,
-    nonces: Vec<Uuid>,
-    numbers: Vec<i64>,
-    from_directions: Vec<&'static str>,
-    from_seqs: Vec<i64>,
-    seen: Vec<Option<i64>>,
-    states: Vec<&'static str>,
-    directions: Vec<&'static str>,
-    seqs: Vec<i64>,
-    after: Vec<Option<i64>>,
-    attempts: Vec<Option<i64>>,
-    doubts: Vec<Option<bool>>,
-    targets: Vec<Option<&'a str>>,
-    handed_back: Vec<bool>,
-    recorded: Vec<bool>,
-    results: Vec<Option<&'a str>>,
-    errors: Vec<Option<&'a str>>,
-    entries: Entries<'a>,
-}
-
-/// The columns of the log's records; a step of `None` is no record.
-#[derive(Default)]
-struct Entries<'a> {
-    steps: Vec<Option<&'a str>>,
-    directions: Vec<Option<&'static str>>,
-    seqs: Vec<Option<i64>>,
-    outcomes: Vec<Option<&'static str>>,
-    classes: Vec<Option<&'static str>>,
-    doubts: Vec<Option<bool>>,
-    results: Vec<Option<&'a str>>,
-    errors: Vec<Option<&'a str>>,
-    attempts: Vec<Option<i64>>,
-    started: Vec<Option<DateTime<Utc>>>,
-    ended: Vec<Option<DateTime<Utc>>>,
-}
 
 /// What a write makes of its row besides the intent.
 struct Change<'a> {
@@ -82,14 +38,13 @@ struct Change<'a> {
     error: Option<&'a str>,
 }
 
-/// What became of the writes of a batch, by transaction. Writes that are in neither map nor set
-/// don't exist here: [`Written::Lost`].
-#[derive(Debug, Default)]
-pub(super) struct Answers {
+/// What became of a write that was sent in a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
     /// Decided.
-    pub(super) written: BTreeMap<TransactionId, Written>,
-    /// Held by somebody else right now: to be sent again alone.
-    pub(super) busy: BTreeSet<TransactionId>,
+    Written(Written),
+    /// Its row is held by somebody else right now: to be sent again alone.
+    Held,
 }
 
 /// Why a write can't be stored, before it is queued.
@@ -142,36 +97,60 @@ pub(super) fn bytes(write: &Write) -> usize {
     entry + change.result.map_or(0, str::len) + change.error.map_or(0, str::len) + 256
 }
 
-/// Sends a batch; one write a transaction at most.
-pub(super) async fn send(
-    session: &Session,
-    writes: &[&Write],
-) -> Result<Vec<Row>, tokio_postgres::Error> {
-    let mut sorted = writes.to_vec();
-    sorted.sort_by_key(|w| w.id);
-    let columns = Columns::of(&sorted);
-    session.rows(sql::WRITE, &columns.values()).await
+/// Writes as the parameter of the statements that take them.
+pub(super) fn lines<'a>(writes: impl IntoIterator<Item = &'a Write>) -> Vec<AsRow<&'a Write>> {
+    writes.into_iter().map(AsRow).collect()
 }
 
-/// Reads a batch's answer; `sorted` order as sent.
-pub(super) fn read(writes: &[&Write], rows: &[Row]) -> Result<Answers, Error> {
-    let mut sorted: Vec<TransactionId> = writes.iter().map(|w| w.id).collect();
-    sorted.sort_unstable();
-    let mut answers = Answers::default();
+/// Sends writes in the order of their ids; one write a transaction at most.
+pub(super) async fn send(
+    session: &Session,
+    sql: &str,
+    writes: &[AsRow<&Write>],
+) -> Result<Vec<Row>, tokio_postgres::Error> {
+    session.rows(sql, &[&writes]).await
+}
+
+/// The writes of a batch of so many that moved their rows: their places, and the wake-ups now.
+pub(super) fn moved(rows: &[Row], sent: usize) -> Result<Vec<Option<Written>>, Error> {
+    let mut written = vec![None; sent];
+    for row in rows {
+        let Some(n) = get::<Option<i64>>(row, "written")? else {
+            continue;
+        };
+        let place = usize::try_from(n - 1).ok();
+        let place = place.and_then(|place| written.get_mut(place));
+        let wake_seq = row::count(row, "wake_seq")?;
+        *known(place, "an answer to a write that was not sent")? = Some(Written::Done { wake_seq });
+    }
+    Ok(written)
+}
+
+/// Why writes moved nothing; a row that does not exist is lost.
+pub(super) async fn explain(
+    session: &Session,
+    writes: &[AsRow<&Write>],
+) -> Result<Vec<Row>, tokio_postgres::Error> {
+    session.rows(sql::SILENT, &[&writes]).await
+}
+
+/// The answer of [`explain`] to so many writes.
+pub(super) fn explained(rows: &[Row], asked: usize) -> Result<Vec<Fate>, Error> {
+    let mut fates = vec![Fate::Written(Written::Lost); asked];
     for row in rows {
         let n: i64 = get(row, "n")?;
-        let place = usize::try_from(n - 1).ok().and_then(|i| sorted.get(i));
-        let id = *known(place, "an answer to a write that was not sent")?;
+        let place = usize::try_from(n - 1).ok();
+        let place = place.and_then(|place| fates.get_mut(place));
         let wake_seq = row::count(row, "wake_seq")?;
-        let written = match get::<&str>(row, "verdict")? {
-            "done" => Written::Done { wake_seq },
-            "already" => Written::Already { wake_seq },
-            "woken" => Written::Woken { wake_seq },
-            _ => Written::Lost,
-        };
-        answers.written.insert(id, written);
+        *known(place, "an answer to a write that was not asked about")? =
+            match get::<&str>(row, "verdict")? {
+                "already" => Fate::Written(Written::Already { wake_seq }),
+                "woken" => Fate::Written(Written::Woken { wake_seq }),
+                "held" => Fate::Held,
+                _ => Fate::Written(Written::Lost),
+            };
     }
-    Ok(answers)
+    Ok(fates)
 }
 
 fn change(to: &To) -> Change<'_> {
@@ -230,119 +209,69 @@ fn change(to: &To) -> Change<'_> {
     }
 }
 
-impl<'a> Columns<'a> {
-    fn of(writes: &[&'a Write]) -> Self {
-        let mut columns = Self::default();
-        for write in writes {
-            columns.push(write);
-        }
-        columns
-    }
+impl Line for &Write {
+    const TYPE: &'static str = "write_1";
 
-    fn push(&mut self, write: &'a Write) {
-        let change = change(&write.to);
-        let next = match &write.to {
+    fn put(&self, fields: &mut Fields<'_>) -> Result<(), Failure> {
+        let change = change(&self.to);
+        let next = match &self.to {
             To::Next(position) => *position,
-            To::Stay | To::Park { .. } | To::Settle { .. } | To::HandBack { .. } => write.from,
+            To::Stay | To::Park { .. } | To::Settle { .. } | To::HandBack { .. } => self.from,
         };
-        self.ids.push(write.id.0);
-        self.epochs.push(words::big(write.fence.epoch));
-        self.nonces.push(write.fence.nonce.0);
-        self.numbers.push(i64::from(write.number));
-        self.from_directions.push(write.from.direction.as_str());
-        self.from_seqs.push(i64::from(write.from.seq));
-        let seen = change.conditional.then(|| words::big(write.wake_seq));
-        self.seen.push(seen);
-        self.states.push(change.state);
-        self.directions.push(next.direction.as_str());
-        self.seqs.push(i64::from(next.seq));
-        self.after.push(change.after);
-        self.attempts.push(change.attempts);
-        self.doubts.push(change.doubt);
-        self.targets.push(change.target);
-        self.handed_back.push(change.handed_back);
         // A step that moved on recorded an outcome, and so did a pause with its record.
-        let moved = matches!(write.to, To::Next(_) | To::Settle { .. });
-        self.recorded
-            .push(!change.handed_back && (moved || write.entry.is_some()));
-        self.results.push(change.result);
-        self.errors.push(change.error);
-        self.entries.push(write);
-    }
-
-    fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
-        let mut values: Vec<&(dyn ToSql + Sync)> = vec![
-            &self.ids,
-            &self.epochs,
-            &self.nonces,
-            &self.numbers,
-            &self.from_directions,
-            &self.from_seqs,
-            &self.seen,
-            &self.states,
-            &self.directions,
-            &self.seqs,
-            &self.after,
-            &self.attempts,
-            &self.doubts,
-            &self.targets,
-            &self.handed_back,
-            &self.recorded,
-            &self.results,
-            &self.errors,
-        ];
-        values.extend(self.entries.values());
-        values
+        let moved = matches!(self.to, To::Next(_) | To::Settle { .. });
+        let recorded = !change.handed_back && (moved || self.entry.is_some());
+        let seen = change.conditional.then(|| words::big(self.wake_seq));
+        fields.put(&self.id.0)?;
+        fields.put(&words::big(self.fence.epoch))?;
+        fields.put(&self.fence.nonce.0)?;
+        fields.put(&i64::from(self.number))?;
+        fields.put(&self.from.direction.as_str())?;
+        fields.put(&i64::from(self.from.seq))?;
+        fields.put(&seen)?;
+        fields.put(&change.state)?;
+        fields.put(&next.direction.as_str())?;
+        fields.put(&i64::from(next.seq))?;
+        fields.put(&change.after)?;
+        fields.put(&change.attempts)?;
+        fields.put(&change.doubt)?;
+        fields.put(&change.target)?;
+        fields.put(&change.handed_back)?;
+        fields.put(&recorded)?;
+        fields.put(&change.result)?;
+        fields.put(&change.error)?;
+        put_entry(self.entry.as_ref(), fields)
     }
 }
 
-impl<'a> Entries<'a> {
-    fn push(&mut self, write: &'a Write) {
-        let entry = write.entry.as_ref();
-        let attempt = entry.map(|e| &e.attempt);
-        self.steps.push(entry.map(|e| e.step.as_str()));
-        self.directions
-            .push(entry.map(|e| e.position.direction.as_str()));
-        self.seqs.push(entry.map(|e| i64::from(e.position.seq)));
-        self.outcomes.push(attempt.map(words::outcome));
-        let (class, doubt, result, error) = match attempt {
-            Some(Attempt::Done(result)) => (None, false, Some(result.as_str()), None),
-            Some(
-                Attempt::Refused {
-                    class,
-                    error,
-                    doubt,
-                }
-                | Attempt::Paused {
-                    class,
-                    error,
-                    doubt,
-                },
-            ) => (Some(class.as_str()), *doubt, None, Some(error.as_str())),
-            Some(Attempt::Skipped) | None => (None, false, None, None),
-        };
-        self.classes.push(class);
-        self.doubts.push(entry.map(|_| doubt));
-        self.results.push(result);
-        self.errors.push(error);
-        self.attempts.push(entry.map(|e| i64::from(e.attempts)));
-        self.started.push(entry.map(|e| words::time(e.started_at)));
-        self.ended.push(entry.map(|e| words::time(e.ended_at)));
-    }
-
-    fn values(&self) -> [&(dyn ToSql + Sync); 11] {
-        [
-            &self.steps,
-            &self.directions,
-            &self.seqs,
-            &self.outcomes,
-            &self.classes,
-            &self.doubts,
-            &self.results,
-            &self.errors,
-            &self.attempts,
-            &self.started,
-            &self.ended,
-        ]
-    }
+/// The record of the log; without one every field is null.
+fn put_entry(entry: Option<&Entry>, fields: &mut Fields<'_>) -> Result<(), Failure> {
+    let attempt = entry.map(|e| &e.attempt);
+    let (class, doubt, result, error) = match attempt {
+        Some(Attempt::Done(result)) => (None, false, Some(result.as_str()), None),
+        Some(
+            Attempt::Refused {
+                class,
+                error,
+                doubt,
+            }
+            | Attempt::Paused {
+                class,
+                error,
+                doubt,
+            },
+        ) => (Some(class.as_str()), *doubt, None, Some(error.as_str())),
+        Some(Attempt::Skipped) | None => (None, false, None, None),
+    };
+    fields.put(&entry.map(|e| e.step.as_str()))?;
+    fields.put(&entry.map(|e| e.position.direction.as_str()))?;
+    fields.put(&entry.map(|e| i64::from(e.position.seq)))?;
+    fields.put(&attempt.map(words::outcome))?;
+    fields.put(&class)?;
+    fields.put(&entry.map(|_| doubt))?;
+    fields.put(&result)?;
+    fields.put(&error)?;
+    fields.put(&entry.map(|e| i64::from(e.attempts)))?;
+    fields.put(&entry.map(|e| words::time(e.started_at)))?;
+    fields.put(&entry.map(|e| words::time(e.ended_at)))
 }

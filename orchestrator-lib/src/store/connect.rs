@@ -27,6 +27,7 @@ use super::{
     config::Config,
     error::{Error, Reason, Verdict},
     sql,
+    writer::LOCK_WAIT,
 };
 
 /// What a connection is for: each purpose has its own, so that a flood of one never starves
@@ -300,6 +301,11 @@ fn session(config: &Config, purpose: Purpose) -> String {
         Purpose::Lease => config.renew_timeout,
         Purpose::Write | Purpose::Claim | Purpose::Admin | Purpose::Step => config.call_timeout,
     };
+    // A batch carries many: it does not wait long for one row or key, and the writer has patience.
+    let lock = match purpose {
+        Purpose::Write => config.lock_timeout.min(LOCK_WAIT),
+        Purpose::Lease | Purpose::Claim | Purpose::Admin => config.lock_timeout,
+    };
     let pins = sql::PINS;
     // The engine's plans don't depend on parameters. People's lists leave filters out, so each is
     // planned for the filters it has.
@@ -312,7 +318,7 @@ fn session(config: &Config, purpose: Purpose) -> String {
          set statement_timeout = {}; set lock_timeout = {}; \
          set idle_in_transaction_session_timeout = {}",
         (limit * 9 / 10).as_millis(),
-        config.lock_timeout.as_millis(),
+        lock.as_millis(),
         limit.as_millis(),
     )
 }

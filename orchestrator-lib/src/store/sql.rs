@@ -6,11 +6,18 @@ pub const PINS: &str = "set enable_seqscan = off; set enable_hashjoin = off; \
     set enable_mergejoin = off; set enable_material = off; set enable_bitmapscan = off; \
     set jit = off; ";
 
-/// Reads a statement's file.
+/// Reads a statement's file, or puts it together from pieces that others share.
+macro_rules! statement {
+    ($file:literal) => { include_str!(concat!("../../sql/", $file, ".sql")) };
+    ($file:literal $($piece:literal)+) => {
+        concat!($(include_str!(concat!("../../sql/commit/", $piece, ".sql"))),+)
+    };
+}
+
+/// Lists the statements.
 macro_rules! statements {
-    ($($(#[$doc:meta])* $name:ident = $file:literal;)*) => {
-        $($(#[$doc])* pub(super) const $name: &str =
-            include_str!(concat!("../../sql/", $file, ".sql"));)*
+    ($($(#[$doc:meta])* $name:ident = $file:literal $(of $($piece:literal)+)?;)*) => {
+        $($(#[$doc])* pub(super) const $name: &str = statement!($file $($($piece)+)?);)*
 
         /// Every statement with its file's name, for the test that looks at their plans.
         pub const ALL: &[(&str, &str)] = &[$(($file, $name)),*];
@@ -36,6 +43,8 @@ statements! {
     CLAIM_ORPHANS = "claim_orphans";
     CLAIM_OVERDUE = "claim_overdue";
     CLAIM_WAITING = "claim_waiting";
+    /// Writes and starts together.
+    COMMIT = "commit" of "straight" "moved" "started" "written_answer" "both_answer";
     COUNTS = "counts";
     DEFINE = "define";
     DESCRIBE = "describe";
@@ -67,14 +76,13 @@ statements! {
     OWNER_RELEASE = "owner_release";
     OWNER_RENEW = "owner_renew";
     OWNER_RUNNING = "owner_running";
-    PRESENT = "present";
     PROBE_READ = "probe_read";
     PROBE_SET = "probe_set";
     RETRY_NODES = "retry_nodes";
     SHOW = "show";
     SHOW_MORE = "show_more";
+    SILENT = "silent";
     STANDING = "standing";
-    START = "start";
     START_IN = "start_in";
     START_READ = "start_read";
     TAKE_STARTED = "take_started";
@@ -82,7 +90,10 @@ statements! {
     WAKE = "wake";
     WAKES = "wakes";
     WHY = "why";
-    WRITE = "write";
+    /// Writes alone.
+    WRITE = "write" of "straight" "moved" "written_answer";
+    /// The same, but a row that somebody else holds is left out at once.
+    WRITE_AROUND = "write_around" of "around" "moved" "written_answer";
 }
 
 #[cfg(test)]

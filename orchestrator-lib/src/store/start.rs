@@ -4,15 +4,16 @@
 use ring_core::{
     id::{Nonce, SagaName, Scope, Service, TransactionId},
     saga::Text,
-    store::{Fence, Incarnation, Start, Started},
+    store::{Fence, Incarnation, Start, Started, Write},
 };
-use tokio_postgres::Row;
+use tokio_postgres::{Row, types::ToSql};
 use uuid::Uuid;
 
 use super::{
     batch,
     connect::Session,
     error::Error,
+    line::{AsRow, Failure, Fields, Line},
     row::{get, known},
     sql, words,
 };
@@ -37,8 +38,8 @@ pub(super) struct Request {
 
 impl Request {
     /// Unique within a service.
-    pub(super) fn key(&self) -> (SagaName, String) {
-        (self.start.saga.clone(), self.start.key.clone())
+    pub(super) fn key(&self) -> (&SagaName, &str) {
+        (&self.start.saga, &self.start.key)
     }
 }
 
@@ -56,48 +57,33 @@ pub(super) fn refuse(start: &Start) -> Option<Text> {
     batch::refuse_payload(&start.input)
 }
 
-/// Stores what is new; the numbers (from 0) of what was stored, in the order of `requests`. All of
-/// them have the same owner or none, and different keys.
+/// Stores what is new, and beside it sends writes, in one commit. All starts have the same owner or
+/// none, and different keys.
 pub(super) async fn send(
     session: &Session,
     place: &Place,
-    requests: &[&Request],
+    requests: &[AsRow<&Request>],
+    writes: &[AsRow<&Write>],
 ) -> Result<Vec<Row>, tokio_postgres::Error> {
-    let owner = requests.iter().find_map(|r| r.owner).map(|o| o.0);
-    let ids: Vec<Uuid> = requests.iter().map(|r| r.start.id.0).collect();
-    let tokens: Vec<i64> = requests.iter().map(|r| r.start.token.0).collect();
-    let sagas = sagas(requests);
-    let definitions: Vec<i32> = requests.iter().map(|r| r.definition).collect();
-    let keys = keys(requests);
-    let inputs = inputs(requests);
-    let lifetimes: Vec<i64> = requests
-        .iter()
-        .map(|r| words::millis(r.start.lifetime))
-        .collect();
-    let nonces: Vec<Option<Uuid>> = requests
-        .iter()
-        .map(|r| r.start.claim.map(|n| n.0))
-        .collect();
+    let owner = requests.iter().find_map(|r| r.0.owner).map(|o| o.0);
     let (region, cluster, service) = place.names();
-    session
-        .rows(
-            sql::START,
-            &[
-                &region,
-                &cluster,
-                &service,
-                &owner,
-                &ids,
-                &tokens,
-                &sagas,
-                &definitions,
-                &keys,
-                &inputs,
-                &lifetimes,
-                &nonces,
-            ],
-        )
-        .await
+    let values: [&(dyn ToSql + Sync); 6] =
+        [&writes, &region, &cluster, &service, &owner, &requests];
+    session.rows(sql::COMMIT, &values).await
+}
+
+/// Which of so many starts were stored.
+pub(super) fn fresh(rows: &[Row], sent: usize) -> Result<Vec<bool>, Error> {
+    let mut stored = vec![false; sent];
+    for row in rows {
+        let Some(n) = get::<Option<i64>>(row, "started")? else {
+            continue;
+        };
+        let place = usize::try_from(n - 1).ok();
+        let place = place.and_then(|place| stored.get_mut(place));
+        *known(place, "an answer to a start that was not sent")? = true;
+    }
+    Ok(stored)
 }
 
 /// Reads what became of starts that stored nothing.
@@ -157,6 +143,22 @@ fn keys<'a>(requests: &[&'a Request]) -> Vec<&'a str> {
 
 fn inputs<'a>(requests: &[&'a Request]) -> Vec<&'a str> {
     requests.iter().map(|r| r.start.input.as_str()).collect()
+}
+
+impl Line for &Request {
+    const TYPE: &'static str = "start_1";
+
+    fn put(&self, fields: &mut Fields<'_>) -> Result<(), Failure> {
+        let start = &self.start;
+        fields.put(&start.id.0)?;
+        fields.put(&start.token.0)?;
+        fields.put(&start.saga.as_str())?;
+        fields.put(&self.definition)?;
+        fields.put(&start.key.as_str())?;
+        fields.put(&start.input.as_str())?;
+        fields.put(&words::millis(start.lifetime))?;
+        fields.put(&start.claim.map(|nonce| nonce.0))
+    }
 }
 
 impl Place {

@@ -21,41 +21,15 @@ fn new(column: &str) -> String {
     format!("array(select {column} from generate_series(1, 100) g)")
 }
 
-fn write_values() -> Vec<String> {
-    [
-        "id",
-        "epoch",
-        "nonce",
-        "4",
-        "direction",
-        "seq",
-        "null::bigint",
-        "'running'::text",
-        "direction",
-        "seq + 1",
-        "null::bigint",
-        "0",
-        "false",
-        "null::text",
-        "false",
-        "true",
-        "null::text",
-        "null::text",
-        "'step'::text",
-        "direction",
-        "seq",
-        "'done'::text",
-        "null::text",
-        "false",
-        "'1'::text",
-        "null::text",
-        "1",
-        "now()",
-        "now()",
-    ]
-    .map(own)
-    .to_vec()
-}
+/// A step done in each of a hundred of the own running rows.
+const WRITES: &str = "array(select row(id, epoch, nonce, 4, direction, seq, null, 'running', \
+    direction, seq + 1, null, 0, false, null, false, true, null, null, 'step', direction, seq, \
+    'done', null, false, '1', null, 1, now(), now())::ringsaga.write_1 \
+    from (select * from ringsaga.transaction where owner = 1 order by id limit 100) t)";
+
+/// A hundred new transactions.
+const STARTS: &str = "array(select row(gen_random_uuid(), g, 's1', 1, 'new' || g, '{}', 3600000, \
+    gen_random_uuid())::ringsaga.start_1 from generate_series(1, 100) g)";
 
 /// Values for every statement, how many pages it may touch, and the index it must use.
 pub(crate) fn cases() -> BTreeMap<&'static str, Case> {
@@ -71,22 +45,7 @@ pub(crate) fn cases() -> BTreeMap<&'static str, Case> {
     ]
     .concat();
     let with = |base: &[String], more: &[&str]| [base.to_vec(), texts(more)].concat();
-    let start = [
-        with(&scope, &["1"]),
-        [
-            "gen_random_uuid()",
-            "g::bigint",
-            "'s1'::text",
-            "1",
-            "'new' || g",
-            "'{}'::text",
-            "3600000::bigint",
-            "gen_random_uuid()",
-        ]
-        .map(new)
-        .to_vec(),
-    ]
-    .concat();
+    let commit = [texts(&[WRITES]), with(&scope, &["1", STARTS])].concat();
     let keys = ["'s1'::text", "'new' || g", "'{}'::text"].map(new).to_vec();
     let one = "(select id from ringsaga.transaction limit 1)";
     let engine = [
@@ -150,8 +109,13 @@ pub(crate) fn cases() -> BTreeMap<&'static str, Case> {
                 "transaction_due",
             ),
         ),
-        ("write", (write_values(), 2_500, "transaction_pkey")),
-        ("start", (start, 1_500, "idempotency_pkey")),
+        ("write", (texts(&[WRITES]), 2_500, "transaction_pkey")),
+        (
+            "write_around",
+            (texts(&[WRITES]), 3_000, "transaction_pkey"),
+        ),
+        ("silent", (texts(&[WRITES]), 600, "transaction_pkey")),
+        ("commit", (commit, 4_000, "idempotency_pkey")),
         (
             "start_read",
             ([scope.clone(), keys].concat(), 1_000, "idempotency_pkey"),
@@ -238,7 +202,6 @@ pub(crate) fn cases() -> BTreeMap<&'static str, Case> {
         ),
         ("hear", (texts(&[one]), 50, "transaction_pkey")),
         ("log", (vec![own("id")], 1_000, "step_pkey")),
-        ("present", (vec![own("id")], 600, "transaction_pkey")),
         ("outcome", (vec![own("id")], 1_000, "transaction_pkey")),
         (
             "hand_back",

@@ -1,20 +1,16 @@
 //! What the answer to a batch means for everybody in it: one bad, contested or held row never
 //! fails its neighbours.
 
-use std::collections::BTreeSet;
-
 use ring_core::{
-    id::TransactionId,
     saga::Text,
-    store::{Started, Write, Written},
+    store::{Started, Written},
 };
 use tokio_postgres::Row;
 
-use super::{Asked, Batch, Rows, Task};
+use super::{Asked, AskedStart, AskedWrite, Batch, Rows, Task};
 use crate::store::{
-    batch::{self, Answers},
+    batch::{self, Fate},
     error::Error,
-    row, sql,
     start::{self, Request},
 };
 
@@ -22,88 +18,97 @@ use crate::store::{
 const START_TRIES: u32 = 3;
 
 impl Task {
-    pub(super) async fn finish_writes(&mut self, writes: Vec<Asked<Write, Written>>, rows: Rows) {
-        let questions: Vec<&Write> = writes.iter().map(|a| &a.question).collect();
-        let answers = rows.and_then(|rows| batch::read(&questions, &rows));
-        match answers {
-            Ok(mut answers) => {
-                if let Err(error) = self.find_busy(&questions, &mut answers).await {
-                    return fail(writes, &error);
-                }
-                for asked in writes {
-                    let id = asked.question.id;
-                    if answers.busy.contains(&id) {
-                        self.held.push(asked);
-                    } else {
-                        let written = answers.written.remove(&id);
-                        asked.reply(Ok(written.unwrap_or(Written::Lost)));
-                    }
+    /// Answers everybody in a batch, or sends its parts again.
+    pub(super) async fn finish(&mut self, batch: Batch, rows: Rows) {
+        let (writes, starts, around) = (batch.writes, batch.starts, batch.around);
+        match rows {
+            Ok(rows) => {
+                self.answer_writes(writes, &rows).await;
+                self.answer_starts(starts, &rows).await;
+            }
+            Err(error) if error.refused_data() || error.is_conflict() => {
+                if starts.is_empty() {
+                    self.again(writes, around, &error).await;
+                } else if writes.is_empty() {
+                    self.start_alone(starts, &error).await;
+                } else {
+                    // Neither kind fails the other.
+                    Box::pin(self.commit(Batch::of_writes(writes, around))).await;
+                    Box::pin(self.commit(Batch::of_starts(starts))).await;
                 }
             }
-            Err(error) if error.refused_data() => self.halve_writes(writes, &error).await,
-            Err(error) if error.is_conflict() => self.held.extend(writes),
-            Err(error) => fail(writes, &error),
+            Err(error) => {
+                fail(writes, &error);
+                fail(starts, &error);
+            }
         }
     }
 
-    /// Rows without an answer either don't exist or are held by somebody else.
-    async fn find_busy(&self, questions: &[&Write], answers: &mut Answers) -> Result<(), Error> {
-        let silent = questions.iter().map(|w| w.id);
-        let silent: Vec<_> = silent
-            .filter(|id| !answers.written.contains_key(id))
-            .map(|id| id.0)
-            .collect();
+    async fn answer_writes(&mut self, writes: Vec<AskedWrite>, rows: &[Row]) {
+        let moved = match batch::moved(rows, writes.len()) {
+            Ok(moved) => moved,
+            Err(error) => return fail(writes, &error),
+        };
+        let mut silent = Vec::new();
+        for (asked, written) in writes.into_iter().zip(moved) {
+            match written {
+                Some(written) => asked.reply(Ok(written)),
+                None => silent.push(asked),
+            }
+        }
         if silent.is_empty() {
-            return Ok(());
+            return;
         }
-        let asked = self.link.call("look for held rows", async |s| {
-            s.rows(sql::PRESENT, &[&silent]).await
-        });
-        for row in asked.await? {
-            let id = row::get(&row, "id")?;
-            answers.busy.insert(TransactionId(id));
+        let fates = match self.explain(&silent).await {
+            Ok(fates) => fates,
+            Err(error) => return fail(silent, &error),
+        };
+        for (asked, fate) in silent.into_iter().zip(fates) {
+            match fate {
+                Fate::Written(written) => asked.reply(Ok(written)),
+                Fate::Held => self.held.push(asked),
+            }
         }
-        Ok(())
     }
 
-    /// Finds the row whose data can't be stored without failing its neighbours.
-    async fn halve_writes(&mut self, mut writes: Vec<Asked<Write, Written>>, error: &Error) {
-        if writes.len() == 1 {
+    /// Why writes moved nothing.
+    async fn explain(&self, silent: &[AskedWrite]) -> Result<Vec<Fate>, Error> {
+        let lines = batch::lines(silent.iter().map(|asked| &asked.question));
+        let asked = self.link.call("ask what became of a write", async |s| {
+            batch::explain(s, &lines).await
+        });
+        batch::explained(&asked.await?, silent.len())
+    }
+
+    /// Writes that failed: around the rows that somebody else holds, or in halves until the row
+    /// is found whose data can't be stored.
+    async fn again(&mut self, mut writes: Vec<AskedWrite>, around: bool, error: &Error) {
+        if error.is_conflict() {
+            if around {
+                self.held.append(&mut writes);
+            } else {
+                Box::pin(self.commit(Batch::of_writes(writes, true))).await;
+            }
+        } else if writes.len() == 1 {
             for asked in writes {
                 asked.reply(Ok(Written::Invalid(said(error))));
             }
-            return;
-        }
-        let second = writes.split_off(writes.len() / 2);
-        for writes in [writes, second] {
-            let batch = Batch {
-                writes,
-                starts: Vec::new(),
-            };
-            Box::pin(self.commit(batch)).await;
-        }
-    }
-
-    pub(super) async fn finish_starts(&mut self, starts: Vec<Asked<Request, Started>>, rows: Rows) {
-        match rows {
-            Ok(rows) => self.answer_starts(starts, &rows).await,
-            Err(error) if error.refused_data() || error.is_conflict() => {
-                self.start_alone(starts, &error).await;
+        } else {
+            let second = writes.split_off(writes.len() / 2);
+            for writes in [writes, second] {
+                Box::pin(self.commit(Batch::of_writes(writes, around))).await;
             }
-            Err(error) => fail(starts, &error),
         }
     }
 
-    async fn answer_starts(&mut self, starts: Vec<Asked<Request, Started>>, rows: &[Row]) {
-        let stored: Result<BTreeSet<i64>, Error> =
-            rows.iter().map(|row| row::get(row, "n")).collect();
-        let stored = match stored {
+    async fn answer_starts(&mut self, starts: Vec<AskedStart>, rows: &[Row]) {
+        let stored = match start::fresh(rows, starts.len()) {
             Ok(stored) => stored,
             Err(error) => return fail(starts, &error),
         };
         let mut known = Vec::new();
-        for (n, asked) in (1_i64..).zip(starts) {
-            if stored.contains(&n) {
+        for (asked, stored) in starts.into_iter().zip(stored) {
+            if stored {
                 let answer = start::stored(&asked.question);
                 asked.reply(Ok(answer));
             } else {
@@ -113,12 +118,12 @@ impl Task {
         if known.is_empty() {
             return;
         }
-        let mut answers = match self.find_starts(&known).await {
+        let answers = match self.find_starts(&known).await {
             Ok(answers) => answers,
             Err(error) => return fail(known, &error),
         };
         let mut again = Vec::new();
-        for (asked, answer) in known.into_iter().zip(answers.drain(..)) {
+        for (asked, answer) in known.into_iter().zip(answers) {
             match answer {
                 Some(answer) => asked.reply(Ok(answer)),
                 None if asked.question.start.claim.is_some() => {
@@ -134,10 +139,7 @@ impl Task {
     }
 
     /// What the keys of starts that stored nothing belong to; `None` where there is no such key.
-    async fn find_starts(
-        &self,
-        starts: &[Asked<Request, Started>],
-    ) -> Result<Vec<Option<Started>>, Error> {
+    async fn find_starts(&self, starts: &[AskedStart]) -> Result<Vec<Option<Started>>, Error> {
         let requests: Vec<&Request> = starts.iter().map(|a| &a.question).collect();
         let asked = self.link.call("read a started transaction", async |s| {
             start::ask(s, &self.place, &requests).await
@@ -151,29 +153,29 @@ impl Task {
     }
 
     /// One bad or contested start must not fail its neighbours: each is sent by itself.
-    async fn start_alone(&mut self, starts: Vec<Asked<Request, Started>>, error: &Error) {
+    async fn start_alone(&mut self, starts: Vec<AskedStart>, error: &Error) {
         let alone = starts.len() == 1;
         for mut asked in starts {
             if alone && error.refused_data() {
                 asked.reply(Ok(Started::Invalid(said(error))));
             } else if alone && error.lock_limit() {
-                asked.reply(Ok(Started::InProgress));
+                if asked.pauses >= self.patience {
+                    asked.reply(Ok(Started::InProgress));
+                } else {
+                    self.contested.push(asked);
+                }
             } else if asked.tries >= START_TRIES {
                 asked.reply(Err(error.clone()));
             } else {
                 asked.tries += 1;
-                let batch = Batch {
-                    writes: Vec::new(),
-                    starts: vec![asked],
-                };
-                Box::pin(self.commit(batch)).await;
+                Box::pin(self.commit(Batch::of_starts(vec![asked]))).await;
             }
         }
     }
 }
 
 /// Tells everybody the same bad news.
-pub(super) fn fail<Q, A>(waiting: Vec<Asked<Q, A>>, error: &Error) {
+pub(super) fn fail<Q, A>(waiting: Vec<Box<Asked<Q, A>>>, error: &Error) {
     for asked in waiting {
         asked.reply(Err(error.clone()));
     }

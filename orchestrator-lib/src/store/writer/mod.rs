@@ -1,15 +1,17 @@
 //! The one writer: transactions share commits. What arrives while a commit is under way goes into
 //! the next one; more writers would only wait for each other's flush.
 //!
-//! Decides what goes into a batch, what is sent again and what each waiter hears. A batch that
-//! fails because of one row's data is halved until the row is found; a row that somebody else
-//! holds is tried again alone; after a lost answer the same batch is sent again, and what was
-//! committed answers "already".
+//! Decides what goes into a batch, what is sent again and what each waiter hears. Writes and starts
+//! share a commit; when it fails, each kind is sent by itself. Writes that fail because of one
+//! row's data are halved until the row is found; a row or a key that somebody else holds is tried
+//! again alone; after a lost answer the same batch is sent again, and what was committed answers
+//! "already".
 
 mod finish;
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{HashSet, VecDeque},
+    hash::{BuildHasher, RandomState},
     pin::Pin,
     sync::{
         Arc, Mutex,
@@ -36,7 +38,8 @@ use super::{
     batch::{self, MAX_BYTES, MAX_ROWS},
     connect::Link,
     error::{Error, Reason},
-    lock,
+    line::AsRow,
+    lock, sql,
     start::{self, Place, Request},
 };
 use crate::telemetry::{COMMIT_ROWS, COMMITS, COMMITS_AMBIGUOUS};
@@ -52,7 +55,11 @@ const RESEND_AFTER: [Duration; 3] = [
     Duration::from_millis(1_000),
 ];
 
-/// Pause between tries of rows that somebody else holds.
+/// How long a batch waits for a row or a key that somebody else holds: longer than most commits,
+/// and little enough that its neighbours are not held up. See [`super::connect`].
+pub(super) const LOCK_WAIT: Duration = Duration::from_millis(10);
+
+/// Pause between tries of rows and keys that somebody else holds.
 const HELD_PAUSE: Duration = Duration::from_millis(10);
 
 /// Tries of a held row, [`HELD_PAUSE`] apart: about two seconds, a third of a lease.
@@ -68,8 +75,8 @@ pub(super) struct Writer {
 
 #[derive(Debug)]
 enum Job {
-    Write(Asked<Write, Written>),
-    Start(Asked<Request, Started>),
+    Write(AskedWrite),
+    Start(AskedStart),
 }
 
 /// A question with the one who waits for its answer.
@@ -78,12 +85,22 @@ struct Asked<Q, A> {
     question: Q,
     answer: oneshot::Sender<Result<A, Error>>,
     tries: u32,
+    /// Pauses made because somebody else held its row or key.
+    pauses: u32,
 }
 
+/// Boxed: they are moved from queue to batch, sorted and handed on.
+type AskedWrite = Box<Asked<Write, Written>>;
+type AskedStart = Box<Asked<Request, Started>>;
+
+/// What shares a commit: writes in the order of ids, starts in that of keys, so that two batches
+/// of two processes never wait for each other in a circle.
 #[derive(Debug, Default)]
 struct Batch {
-    writes: Vec<Asked<Write, Written>>,
-    starts: Vec<Asked<Request, Started>>,
+    writes: Vec<AskedWrite>,
+    starts: Vec<AskedStart>,
+    /// Rows that somebody else holds are left out at once.
+    around: bool,
 }
 
 struct Task {
@@ -93,15 +110,27 @@ struct Task {
     unconfirmed: Arc<AtomicU64>,
     queue: VecDeque<Job>,
     /// Writes of rows that somebody else holds.
-    held: Vec<Asked<Write, Written>>,
-    /// Until they are tried again.
+    held: Vec<AskedWrite>,
+    /// Starts whose key somebody else is storing.
+    contested: Vec<AskedStart>,
+    /// Pauses until such a start is in progress for its caller.
+    patience: u32,
+    /// Until both are tried again.
     pause: Pin<Box<Sleep>>,
+    /// For telling keys apart within a batch.
+    hasher: RandomState,
 }
 
 type Rows = Result<Vec<Row>, Error>;
 
 impl Writer {
-    pub(super) fn spawn(link: Link, place: Place, unconfirmed: Arc<AtomicU64>) -> Self {
+    /// `lock_timeout`: how long a start waits for another session that stores the same key.
+    pub(super) fn spawn(
+        link: Link,
+        place: Place,
+        unconfirmed: Arc<AtomicU64>,
+        lock_timeout: Duration,
+    ) -> Self {
         let (jobs, arriving) = mpsc::channel(QUEUE);
         let closing = CancellationToken::new();
         let task = Task {
@@ -111,7 +140,10 @@ impl Writer {
             unconfirmed,
             queue: VecDeque::new(),
             held: Vec::new(),
+            contested: Vec::new(),
+            patience: patience(lock_timeout),
             pause: Box::pin(sleep(Duration::ZERO)),
+            hasher: RandomState::new(),
         };
         let task = tokio::spawn(task.run(arriving, closing.clone()));
         Self {
@@ -169,7 +201,7 @@ impl Task {
     async fn run(mut self, mut arriving: mpsc::Receiver<Job>, closing: CancellationToken) {
         loop {
             if self.queue.is_empty() {
-                let idle = self.held.is_empty();
+                let idle = self.held.is_empty() && self.contested.is_empty();
                 tokio::select! {
                     job = arriving.recv() => match job {
                         Some(job) => self.queue.push_back(job),
@@ -195,13 +227,14 @@ impl Task {
     /// The next batch: first come, first served; a transaction or a key once; within the limits.
     fn take(&mut self) -> Batch {
         let mut batch = Batch::default();
-        let (mut transactions, mut keys) = (BTreeSet::new(), BTreeSet::new());
-        transactions.extend(self.held.iter().map(|held| held.question.id));
+        let mut transactions: HashSet<_> = self.held.iter().map(|h| h.question.id).collect();
+        // By hash: of two keys with the same one the later waits for the next batch, no more.
+        let hash = |request: &Request| self.hasher.hash_one(request.key());
+        let mut keys: HashSet<_> = self.contested.iter().map(|c| hash(&c.question)).collect();
         let mut bytes = 0;
         let mut left = VecDeque::new();
         while let Some(job) = self.queue.pop_front() {
-            let rows = batch.writes.len() + batch.starts.len();
-            if rows >= MAX_ROWS || (bytes >= MAX_BYTES && rows > 0) {
+            if batch.rows() >= MAX_ROWS || (bytes >= MAX_BYTES && !batch.is_empty()) {
                 left.push_back(job);
                 break;
             }
@@ -211,7 +244,7 @@ impl Task {
                     batch.writes.push(asked);
                 }
                 Job::Start(asked)
-                    if batch.suits(&asked.question) && keys.insert(asked.question.key()) =>
+                    if batch.suits(&asked.question) && keys.insert(hash(&asked.question)) =>
                 {
                     bytes += asked.question.start.input.as_str().len();
                     batch.starts.push(asked);
@@ -221,8 +254,9 @@ impl Task {
         }
         left.append(&mut self.queue);
         self.queue = left;
-        // Two batches of two processes never wait for each other's keys in a circle.
-        batch.starts.sort_by_key(|asked| asked.question.key());
+        batch.writes.sort_unstable_by_key(|asked| asked.question.id);
+        let by_key = |a: &AskedStart, b: &AskedStart| a.question.key().cmp(&b.question.key());
+        batch.starts.sort_unstable_by(by_key);
         batch
     }
 
@@ -231,26 +265,22 @@ impl Task {
         if batch.is_empty() {
             return;
         }
-        let rows = batch.writes.len() + batch.starts.len();
+        let rows = batch.rows();
         self.meter.count(COMMITS);
         self.meter
             .add(COMMIT_ROWS, u64::try_from(rows).unwrap_or(u64::MAX));
         match self.send(&batch).await {
-            Ok((writes, starts)) => {
-                self.finish_writes(batch.writes, writes).await;
-                self.finish_starts(batch.starts, starts).await;
-            }
+            Ok(answer) => self.finish(batch, answer).await,
             Err(error) => {
                 tracing::warn!(%error, rows, "a batch's fate is unknown");
-                finish::fail(batch.writes, &error);
-                finish::fail(batch.starts, &error);
+                batch.fail(&error);
             }
         }
     }
 
-    /// One round trip, again after a lost answer. Both statements are safe to repeat: their rows
+    /// One round trip, again after a lost answer. The statement is safe to repeat: its rows
     /// remember the number of the write and the key of the start.
-    async fn send(&self, batch: &Batch) -> Result<(Rows, Rows), Error> {
+    async fn send(&self, batch: &Batch) -> Result<Rows, Error> {
         let mut pauses = RESEND_AFTER.iter();
         loop {
             let before = self.unconfirmed.load(Ordering::SeqCst);
@@ -273,33 +303,26 @@ impl Task {
         }
     }
 
-    async fn send_once(&self, batch: &Batch) -> Result<(Rows, Rows), Error> {
-        let writes: Vec<&Write> = batch.writes.iter().map(|a| &a.question).collect();
-        let starts: Vec<&Request> = batch.starts.iter().map(|a| &a.question).collect();
+    async fn send_once(&self, batch: &Batch) -> Result<Rows, Error> {
+        let writes = batch::lines(batch.writes.iter().map(|asked| &asked.question));
+        let starts: Vec<_> = batch.starts.iter().map(|a| AsRow(&a.question)).collect();
         let asked = self.link.call("write", async |session| {
-            // Both statements travel together; each commits by itself.
-            let write = async {
-                if writes.is_empty() {
-                    return Ok(Vec::new());
-                }
-                batch::send(session, &writes).await
+            let sent = if !starts.is_empty() {
+                start::send(session, &self.place, &starts, &writes).await
+            } else if batch.around {
+                batch::send(session, sql::WRITE_AROUND, &writes).await
+            } else {
+                batch::send(session, sql::WRITE, &writes).await
             };
-            let start = async {
-                if starts.is_empty() {
-                    return Ok(Vec::new());
-                }
-                start::send(session, &self.place, &starts).await
-            };
-            let (write, start) = tokio::join!(write, start);
-            Ok((harmless(write)?, harmless(start)?))
+            harmless(sent)
         });
         asked.await
     }
 
-    /// Tries rows that somebody else held, each alone, when their pause is over; waits for that
-    /// only when there is nothing else to do.
+    /// Tries what somebody else held, each alone, when the pause is over; waits for that only when
+    /// there is nothing else to do.
     async fn retry_held(&mut self, nothing_else: bool) {
-        if self.held.is_empty() {
+        if self.held.is_empty() && self.contested.is_empty() {
             return;
         }
         if nothing_else {
@@ -308,29 +331,30 @@ impl Task {
             return;
         }
         for mut asked in std::mem::take(&mut self.held) {
-            if asked.tries >= HELD_TRIES {
+            if asked.pauses >= HELD_TRIES {
                 let held = Error::conflict("write", "the row was held by another session");
                 asked.reply(Err(held));
                 continue;
             }
-            asked.tries += 1;
-            let batch = Batch {
-                writes: vec![asked],
-                starts: Vec::new(),
-            };
-            self.commit(batch).await;
+            asked.pauses += 1;
+            self.commit(Batch::of_writes(vec![asked], true)).await;
+        }
+        for mut asked in std::mem::take(&mut self.contested) {
+            asked.pauses += 1;
+            self.commit(Batch::of_starts(vec![asked])).await;
         }
         self.pause = Box::pin(sleep(HELD_PAUSE));
     }
 }
 
 impl<Q, A> Asked<Q, A> {
-    fn new(question: Q, answer: oneshot::Sender<Result<A, Error>>) -> Self {
-        Self {
+    fn new(question: Q, answer: oneshot::Sender<Result<A, Error>>) -> Box<Self> {
+        Box::new(Self {
             question,
             answer,
             tries: 0,
-        }
+            pauses: 0,
+        })
     }
 
     /// Somebody who stopped waiting hears nothing.
@@ -340,8 +364,33 @@ impl<Q, A> Asked<Q, A> {
 }
 
 impl Batch {
+    fn of_writes(writes: Vec<AskedWrite>, around: bool) -> Self {
+        Self {
+            writes,
+            around,
+            ..Self::default()
+        }
+    }
+
+    fn of_starts(starts: Vec<AskedStart>) -> Self {
+        Self {
+            starts,
+            ..Self::default()
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.writes.len() + self.starts.len()
+    }
+
     fn is_empty(&self) -> bool {
-        self.writes.is_empty() && self.starts.is_empty()
+        self.rows() == 0
+    }
+
+    /// Tells everybody the same bad news.
+    fn fail(self, error: &Error) {
+        finish::fail(self.writes, error);
+        finish::fail(self.starts, error);
     }
 
     /// Claiming starts of one batch have one owner.
@@ -349,6 +398,12 @@ impl Batch {
         let owner = self.starts.iter().find_map(|asked| asked.question.owner);
         owner.is_none() || request.owner.is_none() || owner == request.owner
     }
+}
+
+/// Pauses after which a start has waited as long as `lock_timeout` says.
+fn patience(lock_timeout: Duration) -> u32 {
+    let wait = (LOCK_WAIT + HELD_PAUSE).as_millis();
+    u32::try_from(lock_timeout.as_millis() / wait).unwrap_or(u32::MAX)
 }
 
 /// An error that broke the connection concerns the whole round trip; another only its statement.

@@ -4,45 +4,42 @@
 -- other in a circle, and sends a key at most once.
 -- A start that is its own claim needs its process alive. "me" is read and not locked: a process
 -- declared dead before the commit leaves orphans, as with a claim.
--- $1 region, $2 cluster, $3 service, $4 owner (null: none), $5 ids, $6 tokens, $7 sagas,
--- $8 definitions, $9 keys, $10 inputs, $11 lifetimes in ms, $12 nonces (null: not claimed)
-with me as materialized (
+-- $2 region, $3 cluster, $4 service, $5 owner (null: none), $6 starts
+, me as materialized (
     select incarnation from ringsaga.owner
-    where incarnation = $4 and dead_at is null and lease_until > statement_timestamp()
+    where incarnation = $5 and dead_at is null and lease_until > statement_timestamp()
 ),
 fresh as materialized (
     select i.*
-    from unnest($5::uuid[], $6::bigint[], $7::text[], $8::integer[], $9::text[], $10::text[],
-        $11::bigint[], $12::uuid[])
+    from unnest($6::ringsaga.start_1[])
         with ordinality as i(id, token, saga, definition, key, input, lifetime, nonce, n)
     where (i.nonce is null or exists (select from me))
         -- A scalar, so that each key is one index probe and never a join over all keys.
         and (
             select k.transaction from ringsaga.idempotency k
-            where k.region = $1 and k.cluster = $2 and k.service = $3
+            where k.region = $2 and k.cluster = $3 and k.service = $4
                 and k.saga = i.saga and k.key = i.key
         ) is null
 ),
 keyed as (
     insert into ringsaga.idempotency
         (region, cluster, service, saga, key, transaction, input_digest)
-    select $1, $2, $3, saga, key, id, sha256(convert_to(input, 'UTF8')) from fresh
+    select $2, $3, $4, saga, key, id, sha256(convert_to(input, 'UTF8')) from fresh
 ),
 stored as (
     insert into ringsaga.transaction (id, region, cluster, service, token, definition, state,
         direction, seq, doubt, attempts, deaths, epoch, nonce, owner, last_write, wake_seq,
         due_at, created_at, expires_at, progressed_at)
-    select id, $1, $2, $3, token, definition,
+    select id, $2, $3, $4, token, definition,
         case when nonce is null then 'paused' else 'running' end,
         'forward', 0, false, 0, 0, case when nonce is null then 0 else 1 end, nonce,
-        case when nonce is not null then $4 end, 0, 0,
+        case when nonce is not null then $5 end, 0, 0,
         case when nonce is null then statement_timestamp() end,
         statement_timestamp(),
         statement_timestamp() + lifetime * interval '1 millisecond', statement_timestamp()
     from fresh
 ),
 kept as (
-    insert into ringsaga.payload (transaction, input, input_digest, key)
-    select id, input, sha256(convert_to(input, 'UTF8')), key from fresh
+    insert into ringsaga.payload (transaction, input, key)
+    select id, input, key from fresh
 )
-select n from fresh

@@ -1,0 +1,2 @@
+union all
+select n, null, null from fresh
