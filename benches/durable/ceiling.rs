@@ -2,10 +2,20 @@
 //!
 //! One writer turns whatever has arrived into one statement and one commit. No keys, no fencing,
 //! no due times, no replay, no user code: a bound, not a competitor.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a bench measures real time, finer than the house's clock"
+)]
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{Semaphore, mpsc, oneshot},
+    task::JoinSet,
+};
 use tokio_postgres::{Client, NoTls, Statement};
 use uuid::Uuid;
 
@@ -100,6 +110,87 @@ pub(crate) async fn run(url: &str, in_flight: usize, intents: bool) -> Outcome<R
     writing.await??;
     connection.await??;
     Ok(round)
+}
+
+/// Sagas that the outage stopped behind their first step.
+const PAUSED: &str = "
+    with made as (
+        insert into saga select gen_random_uuid(), $2, 0 from generate_series(1, $1) returning id
+    )
+    insert into step select id, 0, 'null' from made
+";
+
+/// Two processes must not take the same one, so that taking is durable, too; a page at a time.
+const CLAIM: &str = "
+    with page as materialized (select id from saga where id > $1 order by id limit $2)
+    update saga s set state = 2 from page where s.id = page.id returning s.id
+";
+
+/// As in the engine.
+const PAGE: usize = 64;
+
+/// The time for so many paused sagas: a claim, then two durable waits each.
+pub(crate) async fn drain(url: &str, paused: usize, in_flight: usize) -> Outcome<Duration> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    let connection = tokio::spawn(connection);
+    client.batch_execute(SCHEMA).await?;
+    client
+        .execute(PAUSED, &[&i32::try_from(paused)?, &crate::engine::INPUT])
+        .await?;
+    client.batch_execute("vacuum analyze").await?;
+    client.batch_execute(SESSION).await?;
+    let write = client.prepare(WRITE).await?;
+    let (claims, claiming) = tokio_postgres::connect(url, NoTls).await?;
+    let claiming = tokio::spawn(claiming);
+    claims.batch_execute(SESSION).await?;
+    let (writer, jobs) = mpsc::channel(8 * MOST);
+    let writing = tokio::spawn(write_all(client, write, jobs));
+    let intents = true;
+    let ceiling = Arc::new(Ceiling { writer, intents });
+    let began = Instant::now();
+    claim_all(&claims, &ceiling, in_flight).await?;
+    let took = began.elapsed();
+    drop((claims, ceiling));
+    writing.await??;
+    connection.await??;
+    claiming.await??;
+    Ok(took)
+}
+
+async fn claim_all(claims: &Client, ceiling: &Arc<Ceiling>, in_flight: usize) -> Outcome<()> {
+    let claim = claims.prepare(CLAIM).await?;
+    let room = Arc::new(Semaphore::new(in_flight));
+    let mut running = JoinSet::new();
+    let mut last = Uuid::nil();
+    loop {
+        let mut rooms = vec![Arc::clone(&room).acquire_owned().await?];
+        while rooms.len() < PAGE
+            && let Ok(another) = Arc::clone(&room).try_acquire_owned()
+        {
+            rooms.push(another);
+        }
+        let page = claims
+            .query(&claim, &[&last, &i64::try_from(rooms.len())?])
+            .await?;
+        for row in &page {
+            let id: Uuid = row.try_get(0)?;
+            last = last.max(id);
+            let (ceiling, room) = (Arc::clone(ceiling), rooms.pop());
+            running.spawn(async move {
+                ceiling.durable(id, false, Some(1)).await?;
+                ceiling.durable(id, false, Some(LAST_STEP)).await?;
+                drop(room);
+                Outcome::Ok(())
+            });
+        }
+        if page.is_empty() {
+            break;
+        }
+    }
+    while let Some(saga) = running.join_next().await {
+        saga??;
+    }
+    Ok(())
 }
 
 async fn write_all(client: Client, write: Statement, mut jobs: mpsc::Receiver<Job>) -> Outcome<()> {

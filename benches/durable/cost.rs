@@ -28,10 +28,11 @@ pub(crate) struct Cost {
 impl Cost {
     /// The counters of this process, the server and the database at this address.
     pub(crate) async fn so_far(postmaster: u32, url: &str) -> Outcome<Self> {
-        // Before the question itself costs something.
+        // Backends that end meanwhile are then in the server's own counter. The client's and the
+        // server's times before the question itself costs something.
+        tokio::time::sleep(COUNTED_AFTER).await;
         let client = own(Path::new("/proc/self/stat")).map_or(Duration::ZERO, |it| it.mine);
         let postgres = family(postmaster);
-        tokio::time::sleep(COUNTED_AFTER).await;
         let (session, connection) = tokio_postgres::connect(url, NoTls).await?;
         let connection = tokio::spawn(connection);
         let asked = "select d.xact_commit, w.wal_bytes::bigint, w.wal_sync

@@ -34,7 +34,8 @@ impl Runs for Engine {
     }
 }
 
-async fn nothing(_: Context, _: String) -> Result<(), StepError> {
+/// A step that does nothing.
+pub(crate) async fn nothing(_: Context, _: String) -> Result<(), StepError> {
     Ok(())
 }
 
@@ -45,18 +46,24 @@ pub(crate) async fn run(url: &str, in_flight: usize) -> Outcome<Round> {
         .step(Step::new("b", nothing))
         .step(Step::new("c", nothing))
         .build()?;
-    let mut config = Config::new("bench", "main", "orders", "orders-1", url)?;
-    config.migrate_on_start = true;
     // Without room a start would be left to a later poll.
-    config.capacity = 2 * in_flight;
-    let node = Node::builder(config)
-        .saga(saga.clone())
-        .retry_node(true)
-        .start()
-        .await?;
+    let node = node(url, &saga, 2 * in_flight).await?;
     let input = serde_json::from_str(INPUT)?;
     let engine = Arc::new(Engine { node, saga, input });
     let round = measure::closed_loop(Arc::clone(&engine), in_flight).await?;
     let _ = engine.node.drain().await;
     Ok(round)
+}
+
+/// A node with room for so many.
+pub(crate) async fn node(url: &str, saga: &Saga<String>, capacity: usize) -> Outcome<Node> {
+    let mut config = Config::new("bench", "main", "orders", "orders-1", url)?;
+    config.migrate_on_start = true;
+    config.capacity = capacity;
+    let node = Node::builder(config)
+        .saga(saga.clone())
+        .retry_node(true)
+        .start()
+        .await?;
+    Ok(node)
 }

@@ -7,6 +7,7 @@
 
 mod ceiling;
 mod cost;
+mod drain;
 mod engine;
 mod measure;
 
@@ -68,6 +69,7 @@ async fn run() -> Outcome<()> {
     for in_flight in IN_FLIGHT {
         println!("\n{in_flight} in flight");
         compare(&set, pid, in_flight).await?;
+        drain(&set, pid, in_flight).await?;
     }
     set.stop().await?;
     Ok(())
@@ -82,6 +84,9 @@ async fn compare(set: &Set, postgres: u32, in_flight: usize) -> Outcome<()> {
     let mut rounds: [Vec<(Round, Cost)>; 3] = Default::default();
     for _ in 0..ROUNDS {
         for (program, rounds) in programs.iter().zip(&mut rounds) {
+            if !program.wanted() {
+                continue;
+            }
             let database = TestDatabase::create(set.addresses()).await?;
             let before = Cost::so_far(postgres, database.url()).await?;
             let round = program.run(database.url(), in_flight).await?;
@@ -116,6 +121,40 @@ async fn compare(set: &Set, postgres: u32, in_flight: usize) -> Outcome<()> {
     Ok(())
 }
 
+/// What an outage left goes on: the time of the work, whatever the backoff.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+async fn drain(set: &Set, postgres: u32, in_flight: usize) -> Outcome<()> {
+    println!("  drain of {} paused ones", drain::PAUSED);
+    let programs = [Program::Ceiling, Program::Engine];
+    let mut rates: [Vec<f64>; 2] = Default::default();
+    for _ in 0..ROUNDS {
+        for (program, rates) in programs.iter().zip(&mut rates) {
+            if !program.wanted() {
+                continue;
+            }
+            let database = TestDatabase::create(set.addresses()).await?;
+            let before = Cost::so_far(postgres, database.url()).await?;
+            let took = program.drain(database.url(), in_flight).await?;
+            let cost = Cost::so_far(postgres, database.url()).await?.since(&before);
+            rates.push(drain::PAUSED as f64 / took.as_secs_f64());
+            println!(
+                "    {:<20} {:>7.3} s; with what came before it: {}",
+                program.name(),
+                took.as_secs_f64(),
+                cost.of_one(drain::PAUSED)
+            );
+            database.close().await?;
+        }
+    }
+    let [ceiling, engine] = rates.each_mut().map(|rates| median(rates));
+    println!(
+        "    {engine:.0} sagas/s, {:.1} % of the ceiling's {ceiling:.0} (goal {:.0} %)",
+        100.0 * engine / ceiling,
+        100.0 * GOAL,
+    );
+    Ok(())
+}
+
 fn print(name: &str, rounds: &[(Round, Cost)], rate: f64) {
     let rates = rounds.iter().map(|(round, _)| round.rate());
     let least = rates.clone().fold(f64::INFINITY, f64::min);
@@ -144,6 +183,24 @@ impl Program {
             Self::Ceiling => "ceiling",
             Self::CeilingWithIntents => "ceiling with intents",
             Self::Engine => "engine",
+        }
+    }
+
+    /// Words on the command line choose programs; without one all take part.
+    fn wanted(self) -> bool {
+        let words: Vec<String> = std::env::args()
+            .skip(1)
+            .filter(|arg| !arg.starts_with('-'))
+            .collect();
+        words.is_empty() || words.iter().any(|word| word == self.name())
+    }
+
+    async fn drain(self, url: &str, in_flight: usize) -> Outcome<std::time::Duration> {
+        match self {
+            Self::Ceiling | Self::CeilingWithIntents => {
+                ceiling::drain(url, drain::PAUSED, in_flight).await
+            }
+            Self::Engine => drain::engine(url, in_flight).await,
         }
     }
 
