@@ -6,13 +6,14 @@
 
 mod due;
 mod health;
+mod more;
 mod port;
 mod waiting;
 
 use alloc::{collections::BTreeMap, vec, vec::Vec};
-
 use due::Due;
 use health::Pulse;
+use more::LINGER;
 pub use port::{Input, Order};
 use waiting::Waiting;
 
@@ -55,6 +56,8 @@ pub struct Lookout {
     suspect_turn: Turn,
     waiting: Waiting,
     due: Due,
+    /// Kinds of which a full page was found, and when they are looked for again at the latest.
+    more: BTreeMap<Kind, Mono>,
     /// Looks under way: their limits are spoken for.
     open: BTreeMap<u32, Open>,
     looks: u32,
@@ -113,6 +116,7 @@ impl Lookout {
             suspect_turn: Turn::Due,
             waiting: Waiting::default(),
             due: Due::default(),
+            more: BTreeMap::new(),
             open: BTreeMap::new(),
             looks: 0,
             taken: Taken::default(),
@@ -170,8 +174,10 @@ impl Lookout {
             self.suspect(out);
             self.sweep(out);
         }
+        self.sweep_more(now, out);
         self.look_for_waiting(now, out);
-        if self.due.poll_at <= now && !self.ranges.is_empty() && self.spare() > 0 {
+        let poll = self.due.poll_at <= now || self.is_time_for_more(Kind::Due, now);
+        if poll && !self.ranges.is_empty() && self.spare() > 0 {
             self.poll(now, out);
         }
     }
@@ -187,6 +193,7 @@ impl Lookout {
             .min(self.spare())
             .min(PAGE);
         if limit > 0 && !self.is_open(Kind::Due) {
+            self.more.remove(&Kind::Due);
             self.due.polled(now, self.seed, self.timing.poll);
             let ranges = self.ranges.clone();
             self.look(Kind::Due, Look::Due { ranges }, limit, out);
@@ -232,6 +239,7 @@ impl Lookout {
         let limit = self.sweep_limit();
         for ((kind, rows), part) in kinds.into_iter().zip([limit.div_ceil(2), limit / 2]) {
             if part > 0 && !self.is_open(kind) {
+                self.more.remove(&kind);
                 self.look(kind, rows, part, out);
             }
         }
@@ -283,8 +291,9 @@ impl Lookout {
         self.pulse.answered(now, open.kind == Kind::Due, backlog);
         let full = claimed >= open.limit;
         match open.kind {
-            Kind::Due if full => self.due.poll_at = now,
-            Kind::Orphans | Kind::Overdue if full => self.due.sweep_at = now,
+            Kind::Due | Kind::Orphans | Kind::Overdue if full => {
+                self.more.insert(open.kind, now.plus(LINGER));
+            }
             Kind::Due | Kind::Orphans | Kind::Overdue | Kind::Waiting | Kind::Suspect => {}
         }
         if let Some(turn) = open.waiting {
@@ -351,6 +360,11 @@ impl Machine for Lookout {
             wake.at_mono(self.pulse.no_sooner(self.due.poll_at), "poll");
         }
         wake.at_mono(self.pulse.no_sooner(self.due.sweep_at), "sweep");
+        for (kind, by) in &self.more {
+            if !self.is_open(*kind) && (*kind != Kind::Due || !self.ranges.is_empty()) {
+                wake.at_mono(self.pulse.no_sooner(*by), "more");
+            }
+        }
         if !self.is_open(Kind::Waiting) {
             self.waiting.wake(&mut wake, |at| self.pulse.no_sooner(at));
         }

@@ -6,6 +6,7 @@ use core::time::Duration;
 use super::*;
 use crate::time::Wall;
 
+mod more;
 mod waiting;
 
 struct Bench(Lookout);
