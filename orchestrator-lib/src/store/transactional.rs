@@ -286,15 +286,16 @@ async fn prepared(session: &Session, mark: &str) -> Result<bool, tokio_postgres:
 
 /// The record as the last statement; waits a moment for a row that somebody holds.
 async fn record(session: &Session, write: &Write) -> Result<Written, Error> {
+    let lines = batch::lines([write]);
     for _ in 0..HELD_TRIES {
-        let rows = batch::send(session, &[write]).await.map_err(said)?;
-        let mut answers = batch::read(&[write], &rows)?;
-        if let Some(written) = answers.written.remove(&write.id) {
+        // Around: a lock limit would end the transaction that the step's own writes are in.
+        let rows = batch::send(session, sql::WRITE_AROUND, &lines).await;
+        if let Some(written) = batch::moved(&rows.map_err(said)?, 1)?.pop().flatten() {
             return Ok(written);
         }
-        let there = session.rows(sql::PRESENT, &[&vec![write.id.0]]).await;
-        if there.map_err(said)?.is_empty() {
-            return Ok(Written::Lost);
+        let rows = batch::explain(session, &lines).await.map_err(said)?;
+        if let Some(Fate::Written(written)) = batch::explained(&rows, 1)?.pop() {
+            return Ok(written);
         }
         sleep(HELD_PAUSE).await;
     }
