@@ -46,10 +46,5 @@ alter table ringsaga.transaction
             and state in ('completed', 'compensated', 'terminated', 'disabled', 'quarantined')
     end) not valid;
 
--- What differs comes first: a comparison of two entries ends at the first column.
-alter table ringsaga.idempotency
-    drop constraint idempotency_pkey,
-    add constraint idempotency_pkey primary key (key, saga, service, cluster, region);
-
 -- Kept with the key already.
 alter table ringsaga.payload alter column input_digest drop not null;

@@ -304,7 +304,7 @@ fn session(config: &Config, purpose: Purpose) -> String {
     // A batch carries many: it does not wait long for one row or key, and the writer has patience.
     let lock = match purpose {
         Purpose::Write => config.lock_timeout.min(LOCK_WAIT),
-        Purpose::Lease | Purpose::Claim | Purpose::Admin => config.lock_timeout,
+        Purpose::Lease | Purpose::Claim | Purpose::Admin | Purpose::Step => config.lock_timeout,
     };
     let pins = sql::PINS;
     // The engine's plans don't depend on parameters. People's lists leave filters out, so each is

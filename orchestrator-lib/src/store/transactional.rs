@@ -294,7 +294,7 @@ async fn record(session: &Session, write: &Write) -> Result<Written, Error> {
             return Ok(written);
         }
         let rows = batch::explain(session, &lines).await.map_err(said)?;
-        if let Some(Fate::Written(written)) = batch::explained(&rows, 1)?.pop() {
+        if let Some(batch::Fate::Written(written)) = batch::explained(&rows, 1)?.pop() {
             return Ok(written);
         }
         sleep(HELD_PAUSE).await;
