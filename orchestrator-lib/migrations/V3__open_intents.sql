@@ -15,20 +15,21 @@ alter table ringsaga.wake add column n bigint generated always as identity;
 -- condition is on the row, so that a transaction without parent pays for nothing.
 create function ringsaga.tell_parent() returns trigger language plpgsql as $$
 begin
-    insert into ringsaga.wake (id, transaction, kind, body)
-    select gen_random_uuid(), new.parent, 'child', concat('{"step":', to_json(new.parent_step),
-        ',"state":', to_json(new.state), ',"result":', coalesce(p.result, 'null'),
-        ',"error":', coalesce(to_json(p.error)::text, 'null'), '}')
-    from ringsaga.payload p
-    where p.transaction = new.id and exists (
-        select from ringsaga.transaction t
-        where t.id = new.parent and t.state in ('running', 'paused')
-    );
+    -- The row first: a message without its count, or a count without its message, would be one
+    -- that nobody looks for.
     update ringsaga.transaction t
     set wake_seq = t.wake_seq + 1, waiting_on = null,
         due_at = case when t.state = 'paused'
             then least(t.expires_at, statement_timestamp()) end
     where t.id = new.parent and t.state in ('running', 'paused');
+    if found then
+        insert into ringsaga.wake (id, transaction, kind, body)
+        select gen_random_uuid(), new.parent, 'child', concat('{"step":', to_json(new.parent_step),
+            ',"state":', to_json(new.state), ',"result":', coalesce(p.result, 'null'),
+            ',"error":', coalesce(to_json(p.error)::text, 'null'), '}')
+        from ringsaga.payload p
+        where p.transaction = new.id;
+    end if;
     return null;
 end
 $$;

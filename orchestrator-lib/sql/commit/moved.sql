@@ -17,7 +17,7 @@ moved as (
         due_at = case when l.state = 'paused'
             then least(t.expires_at, clock_timestamp() + l.after * interval '1 millisecond') end,
         settled_at = case when l.state not in ('running', 'paused') then clock_timestamp() end,
-        progressed_at = case when l.state = 'paused' then t.progressed_at
+        progressed_at = case when l.state = 'paused' or l.e_outcome = 'paused' then t.progressed_at
             else clock_timestamp() end,
         opened_at = case when l.direction = t.direction and l.seq = t.seq then t.opened_at
             else clock_timestamp() end,
