@@ -109,16 +109,7 @@ const TABLE: [Knows; 7] = [
     },
     Knows {
         package: "ring-notifier",
-        never: &[
-            NATS,
-            "redis",
-            "clap",
-            "config",
-            "axum",
-            POSTGRES[0],
-            POSTGRES[1],
-            POSTGRES[2],
-        ],
+        never: &[NATS, "redis", POSTGRES[0], POSTGRES[1], POSTGRES[2]],
         always: &["orchestrator-lib", "reqwest"],
     },
 ];
