@@ -37,13 +37,13 @@ async fn withdraw(_: Context, _: Expense, _: Option<String>) -> Result<(), StepE
 }
 
 async fn pay(cx: Context, expense: Expense) -> Result<String, StepError> {
-    // There is no approval where none was needed.
-    match cx.result(APPROVAL) {
-        Ok(Approval { by, granted: false }) => {
+    // There is no approval where none was needed; one that can't be read is an error.
+    match cx.find(APPROVAL)? {
+        Some(Approval { by, granted: false }) => {
             Err(StepError::business(format_args!("{by} says no")))
         }
-        Ok(Approval { by, .. }) => Ok(format!("{} cents, approved by {by}", expense.cents)),
-        Err(_) => Ok(format!("{} cents", expense.cents)),
+        Some(Approval { by, .. }) => Ok(format!("{} cents, approved by {by}", expense.cents)),
+        None => Ok(format!("{} cents", expense.cents)),
     }
 }
 

@@ -145,6 +145,26 @@ impl Context {
         self.0.call.time_limit
     }
 
+    /// The result of a step that may have been passed: none when it has no result here (another
+    /// branch was taken, it comes later).
+    ///
+    /// # Errors
+    /// *Persistent*: the result is of another type, which is a mistake in the saga, or in the
+    /// signal that somebody sent.
+    pub fn find<R: DeserializeOwned>(
+        &self,
+        step: impl Into<Key<R>>,
+    ) -> Result<Option<R>, StepError> {
+        let key = step.into();
+        let done = self
+            .0
+            .call
+            .results
+            .iter()
+            .any(|(n, _)| n.as_str() == key.name);
+        done.then(|| self.result(key)).transpose()
+    }
+
     /// The result of a step that is done.
     ///
     /// # Errors

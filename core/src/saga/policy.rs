@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use super::{Class, Direction, PlannedStep, Recovery, Retry};
+use super::{Class, Direction, PlannedStep, Recovery, Repeat, Retry};
 use crate::chance;
 
 /// A target's `Retry-After` is honoured up to this: a wrong header must not hold a transaction
@@ -62,6 +62,12 @@ impl Failure {
                 self.retried(&step.retry, step.retry.attempts, Verdict::Backward)
             }
             (Direction::Forward, Recovery::Irreversible, Class::Transient) => {
+                self.retried(&step.retry, step.retry.attempts, Verdict::Terminate)
+            }
+            // Before it is called again its probe is asked: that decides, and not the doubt.
+            (Direction::Forward, Recovery::Irreversible, Class::Unknown)
+                if step.repeat == Repeat::Probe =>
+            {
                 self.retried(&step.retry, step.retry.attempts, Verdict::Terminate)
             }
             (

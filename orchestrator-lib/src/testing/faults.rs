@@ -40,6 +40,11 @@ impl Script {
             .push_back(outcome);
     }
 
+    /// The calls that it has answers for.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Gives an outcome again that nobody recorded.
     pub(super) fn again(&mut self, call: &str, outcome: Outcome) {
         self.0

@@ -39,7 +39,7 @@ use std::{any::Any, collections::VecDeque, sync::Arc};
 
 use ring_core::{
     id::StepName,
-    saga::{Outcome, Payload, Text, Wake},
+    saga::{Kind, Outcome, Payload, Text, Wake},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -139,9 +139,41 @@ impl Trial {
     /// Runs a transaction to its end.
     ///
     /// # Errors
-    /// [`Error::Input`] and [`Error::InputTooLarge`], as a start would.
+    /// [`Error::Input`] and [`Error::InputTooLarge`], as a start would; [`Error::StepName`] when an
+    /// answer or a signal was given for a step that the saga doesn't have.
     pub async fn run<I: Serialize>(&self, input: I) -> Result<Told, Error> {
+        self.names()?;
         Ok(self.go(payload(&input)?, Faults::default()).await)
+    }
+
+    /// An answer or a signal for a step that does not exist would make a test pass that tests
+    /// nothing.
+    fn names(&self) -> Result<(), Error> {
+        let plan = &self.definition.plan;
+        let kind = |name: &str| {
+            let step = plan.steps().iter().find(|s| s.name.as_str() == name);
+            step.map(|s| &s.kind)
+        };
+        let calls = self
+            .script
+            .calls()
+            .map(|call| call.strip_prefix("undo ").unwrap_or(call));
+        let called =
+            |name: &&str| !matches!(kind(name), Some(Kind::Action | Kind::Saga | Kind::Decide));
+        let signals = self.wakes.iter().filter_map(|wake| match wake {
+            Wake::Signal { name, .. } => Some(name.as_str()),
+            Wake::Child { .. } | Wake::Cancel { .. } => None,
+        });
+        let awaited = |name: &&str| !matches!(kind(name), Some(Kind::Signal { .. }));
+        let mut wrong = calls.filter(called).chain(signals.filter(awaited));
+        match wrong.next() {
+            None => Ok(()),
+            Some(name) => {
+                let saga = &plan.runs().saga;
+                let text = format!("{saga} has no step {name} that is called, or signalled, so");
+                Err(Error::StepName(text))
+            }
+        }
     }
 
     async fn go(&self, input: Payload, faults: Faults) -> Told {

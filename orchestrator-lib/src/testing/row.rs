@@ -8,11 +8,11 @@ use std::{
 };
 
 use ring_core::{
-    id::{Nonce, RegionCode, TransactionId},
+    id::{Nonce, RegionCode, StepName, TransactionId},
     machine::Machine as _,
     saga::{
         Attempt, Call, Class, Direction, Ending, Entry, Input, Order, Outcome, Payload, Position,
-        Text, Transaction, Wake,
+        Repeat, Text, Transaction, Wake,
     },
     store::{Claimed, Fence, Taken, To, Write, Written},
     time::{Mono, Now, Wall},
@@ -173,7 +173,7 @@ impl Row {
         } else {
             let lost = stage.faults.lost.as_ref() == Some(&name);
             let mut outcome = self.call(stage, call.clone()).await;
-            if stage.faults.twice {
+            if stage.faults.twice && repeats(stage.definition, &call.step) {
                 let again = self.call(stage, call).await;
                 if again != outcome {
                     let differs = format!("{}, then {}", told(&outcome), told(&again));
@@ -386,6 +386,12 @@ impl Children for Nested {
             Err(StepError::persistent(ended))
         })
     }
+}
+
+/// Whether the engine ever calls a step's action twice.
+fn repeats(definition: &Definition, step: &StepName) -> bool {
+    let planned = definition.plan.steps().iter().find(|s| s.name == *step);
+    planned.is_none_or(|s| s.repeat != Repeat::Never)
 }
 
 fn name(call: &Call) -> String {

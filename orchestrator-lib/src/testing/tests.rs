@@ -177,6 +177,50 @@ async fn a_step_without_compensation_is_found() {
 }
 
 #[tokio::test]
+async fn an_answer_for_a_step_that_is_not_there_is_an_error() {
+    let trial = || Trial::of(&sound()).provide(Bank::default());
+    let typo = trial().given("debti", StepError::business("no"));
+    assert!(matches!(typo.run(1).await, Err(Error::StepName(_))));
+    let typo = trial().signal(Key::new("ship"), &1).unwrap();
+    assert!(matches!(typo.run(1).await, Err(Error::StepName(_))));
+}
+
+#[tokio::test]
+async fn what_is_never_repeated_is_not_called_twice_and_children_are_not_late() {
+    let wire = Saga::<i64>::new("wire", 1)
+        .step(Step::new("wire", careless).not_idempotent())
+        .build()
+        .unwrap();
+    check(&wire).run_twice().await.unwrap().assert_none();
+    let parent = Saga::<i64>::new("parent", 1)
+        .step(Step::<i64, String>::saga("inner", &sound(), |_, cents| {
+            Ok(*cents)
+        }))
+        .step(Step::new("ship", nothing))
+        .build()
+        .unwrap();
+    check(&parent).all().await.unwrap().assert_none();
+}
+
+#[tokio::test]
+async fn an_irreversible_step_with_a_probe_is_asked_about() {
+    async fn probe(_: Context, _: i64) -> Result<crate::Probe<String>, StepError> {
+        Ok(crate::Probe::Applied("found".into()))
+    }
+    let saga = Saga::<i64>::new("wire", 1)
+        .step(
+            Step::new("wire", nothing)
+                .recovery(crate::Recovery::Irreversible)
+                .probe(probe),
+        )
+        .build()
+        .unwrap();
+    let trial = Trial::of(&saga).given("wire", StepError::unknown("reset"));
+    let told = trial.run(1).await.unwrap();
+    told.expect_completed().expect_result(&"found".to_owned());
+}
+
+#[tokio::test]
 async fn signals_answers_and_sub_sagas_are_part_of_a_story() {
     const APPROVAL: Key<bool> = Key::new("approval");
     async fn pay(cx: Context, cents: i64) -> Result<(), StepError> {

@@ -148,6 +148,7 @@ impl fmt::Display for Told {
             writeln!(f, "  {when:>at$}  {:<what$}  {}", line.what, line.how)?;
         }
         match &self.ended {
+            Some(Ended::Completed(output)) => write!(f, "  completed: {}", output.json()),
             Some(ended) => write!(f, "  ended: {ended:?}"),
             None => write!(f, "  did not end within {} calls", super::MOST_CALLS),
         }

@@ -92,7 +92,7 @@ fn settled(f: &Facts, found: &mut Vec<Reason>) {
         State::Terminated => (
             "terminated",
             format!("it stopped for good at {at} at {}: {said}", place(f)),
-            "remove the cause, then `tx restore` (or `tx retry-compensation`); done by hand: `tx skip`; all settled elsewhere: `tx close`",
+            "remove the cause, then `tx restore` (it goes on in the same direction); done by hand: `tx skip`; all settled elsewhere: `tx close`",
         ),
         State::Disabled => (
             "disabled",
