@@ -28,11 +28,13 @@ mod key;
 pub mod log;
 mod plan;
 mod policy;
+mod retry;
 mod transaction;
 mod words;
 
 pub use key::IdempotencyKey;
-pub use plan::{Guard, Kind, MAX_STEPS, Plan, PlanError, PlannedStep, Recovery, Repeat, Retry};
+pub use plan::{Guard, Kind, MAX_STEPS, Plan, PlanError, PlannedStep, Recovery, Repeat};
+pub use retry::Retry;
 pub use transaction::{Asked, Call, Hold, Input, Order, Stopped, Transaction, Unrunnable};
 pub use words::{
     Attempt, Class, Direction, Ending, Entry, MAX_PAYLOAD_BYTES, MAX_TEXT_CHARS, Outcome, Payload,

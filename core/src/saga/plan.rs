@@ -10,7 +10,7 @@ use core::{ops::Range, time::Duration};
 
 use thiserror::Error;
 
-use super::{Direction, Payload};
+use super::{Direction, Payload, Retry};
 use crate::{id::StepName, store::Capability};
 
 /// Most steps of one saga: far beyond anything that people still understand, and a log of that
@@ -113,24 +113,6 @@ pub enum Recovery {
     Irreversible,
 }
 
-/// A policy of retries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retry {
-    /// Retries of *transient* failures without letting go of the transaction, each claim.
-    pub inline: u32,
-    /// Pause before the first of them, doubling.
-    pub inline_pause: Duration,
-    /// Most calls in all. For an action: before compensation starts; for a compensation: before
-    /// `TERMINATED`. `None`: until the lifetime ends.
-    pub attempts: Option<u32>,
-    /// First pause, doubling.
-    pub base: Duration,
-    /// Longest pause.
-    pub cap: Duration,
-    /// Shortest pause, jitter included.
-    pub floor: Duration,
-}
-
 /// Why steps make no plan.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
@@ -227,24 +209,6 @@ impl Plan {
         let last = (seq..).take_while(same).last().unwrap_or(seq);
         first..last.saturating_add(1)
     }
-}
-
-impl Retry {
-    /// For actions: two inline retries, ten calls in all, pauses from 1 s to 15 min.
-    pub const ACTION: Self = Self {
-        inline: 2,
-        inline_pause: Duration::from_millis(50),
-        attempts: Some(10),
-        base: Duration::from_secs(1),
-        cap: Duration::from_secs(15 * 60),
-        floor: Duration::from_millis(100),
-    };
-
-    /// For compensations: the same, but without a limit.
-    pub const COMPENSATION: Self = Self {
-        attempts: None,
-        ..Self::ACTION
-    };
 }
 
 impl PlannedStep {

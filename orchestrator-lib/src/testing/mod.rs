@@ -32,6 +32,8 @@
 
 mod check;
 mod faults;
+mod findings;
+mod nested;
 mod row;
 mod told;
 
@@ -44,7 +46,8 @@ use ring_core::{
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use self::{
-    check::{Check, Finding, Findings},
+    check::Check,
+    findings::{Finding, Findings},
     told::{Line, Told},
 };
 use self::{

@@ -1,11 +1,7 @@
 //! The one row of a run: a store in memory that keeps the rules of the real one, under claims that
 //! may die.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ring_core::{
     id::{Nonce, RegionCode, StepName, TransactionId},
@@ -21,11 +17,12 @@ use ring_core::{
 use super::{
     MOST_CALLS, Told,
     faults::{Faults, Moment, Script},
+    nested::Nested,
 };
 use crate::{
-    Ended, Output, StepError,
+    Ended, Output,
     context::{Here, Shared},
-    engine::{Answer, Caller, Children},
+    engine::{Caller, Children},
     saga::Definition,
 };
 
@@ -297,7 +294,7 @@ impl Row {
     }
 
     /// Sends a completed transaction back from its last step.
-    fn reopen(&mut self) {
+    pub(super) fn reopen(&mut self) {
         let forward = |e: &&Entry| {
             e.position.direction == Direction::Forward && matches!(e.attempt, Attempt::Done(_))
         };
@@ -314,77 +311,6 @@ impl Row {
         };
         (self.claimed.attempts, self.claimed.doubt) = (0, false);
         self.told.ended = None;
-    }
-}
-
-/// Sub-sagas, run where they are started: a trial has one thread of time.
-struct Nested {
-    shared: Shared,
-    rows: Mutex<BTreeMap<String, Row>>,
-}
-
-impl Nested {
-    fn new(shared: Shared) -> Self {
-        Self {
-            shared,
-            rows: Mutex::default(),
-        }
-    }
-
-    fn take(&self, key: &str) -> Option<Row> {
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.remove(key)
-    }
-
-    fn put(&self, key: String, row: Row) {
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.insert(key, row);
-    }
-}
-
-impl Children for Nested {
-    fn start(&self, child: Arc<Definition>, call: Call, input: Payload) -> Answer<'_> {
-        Box::pin(async move {
-            let key = call.step.to_string();
-            let mut row = match self.take(&key) {
-                Some(row) => row,
-                None => Row::new(&child, input, Vec::new()),
-            };
-            if row.told.ended.is_none() {
-                let (script, faults) = (Script::default(), Faults::default());
-                Box::pin(row.run(&child, &self.shared, script, faults)).await;
-            }
-            let outcome = match &row.told.ended {
-                Some(Ended::Completed(output)) => Ok(Outcome::Done(output.0.clone())),
-                Some(Ended::Compensated { reason }) => Err(StepError::business(reason)),
-                ended => Err(StepError::persistent(format_args!(
-                    "the sub-saga: {ended:?}"
-                ))),
-            };
-            self.put(key, row);
-            outcome
-        })
-    }
-
-    fn undo(&self, child: Arc<Definition>, call: Call) -> Answer<'_> {
-        Box::pin(async move {
-            let key = call.step.to_string();
-            let Some(mut row) = self.take(&key) else {
-                return Ok(Outcome::Done(Payload::null()));
-            };
-            if matches!(row.told.ended, Some(Ended::Completed(_))) {
-                row.reopen();
-                let (script, faults) = (Script::default(), Faults::default());
-                Box::pin(row.run(&child, &self.shared, script, faults)).await;
-            }
-            let undone = matches!(row.told.ended, Some(Ended::Compensated { .. }));
-            let ended = format!("the sub-saga can't be undone: {:?}", row.told.ended);
-            self.put(key, row);
-            if undone {
-                return Ok(Outcome::Done(Payload::null()));
-            }
-            Err(StepError::persistent(ended))
-        })
     }
 }
 

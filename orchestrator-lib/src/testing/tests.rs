@@ -1,3 +1,5 @@
+//! Sound sagas pass, planted mistakes are found, and a story reads as it is told.
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Mutex, PoisonError},

@@ -7,6 +7,7 @@
 //! again alone; after a lost answer the same batch is sent again, and what was committed answers
 //! "already".
 
+mod asked;
 mod finish;
 
 use std::{
@@ -34,6 +35,7 @@ use tokio::{
 use tokio_postgres::Row;
 use tokio_util::sync::CancellationToken;
 
+use self::asked::{Asked, AskedStart, AskedWrite, Batch};
 use super::{
     batch::{self, MAX_BYTES, MAX_ROWS},
     connect::Link,
@@ -77,30 +79,6 @@ pub(super) struct Writer {
 enum Job {
     Write(AskedWrite),
     Start(AskedStart),
-}
-
-/// A question with the one who waits for its answer.
-#[derive(Debug)]
-struct Asked<Q, A> {
-    question: Q,
-    answer: oneshot::Sender<Result<A, Error>>,
-    tries: u32,
-    /// Pauses made because somebody else held its row or key.
-    pauses: u32,
-}
-
-/// Boxed: they are moved from queue to batch, sorted and handed on.
-type AskedWrite = Box<Asked<Write, Written>>;
-type AskedStart = Box<Asked<Request, Started>>;
-
-/// What shares a commit: writes in the order of ids, starts in that of keys, so that two batches
-/// of two processes never wait for each other in a circle.
-#[derive(Debug, Default)]
-struct Batch {
-    writes: Vec<AskedWrite>,
-    starts: Vec<AskedStart>,
-    /// Rows that somebody else holds are left out at once.
-    around: bool,
 }
 
 struct Task {
@@ -344,59 +322,6 @@ impl Task {
             self.commit(Batch::of_starts(vec![asked])).await;
         }
         self.pause = Box::pin(sleep(HELD_PAUSE));
-    }
-}
-
-impl<Q, A> Asked<Q, A> {
-    fn new(question: Q, answer: oneshot::Sender<Result<A, Error>>) -> Box<Self> {
-        Box::new(Self {
-            question,
-            answer,
-            tries: 0,
-            pauses: 0,
-        })
-    }
-
-    /// Somebody who stopped waiting hears nothing.
-    fn reply(self, answer: Result<A, Error>) {
-        drop(self.answer.send(answer));
-    }
-}
-
-impl Batch {
-    fn of_writes(writes: Vec<AskedWrite>, around: bool) -> Self {
-        Self {
-            writes,
-            around,
-            ..Self::default()
-        }
-    }
-
-    fn of_starts(starts: Vec<AskedStart>) -> Self {
-        Self {
-            starts,
-            ..Self::default()
-        }
-    }
-
-    fn rows(&self) -> usize {
-        self.writes.len() + self.starts.len()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.rows() == 0
-    }
-
-    /// Tells everybody the same bad news.
-    fn fail(self, error: &Error) {
-        finish::fail(self.writes, error);
-        finish::fail(self.starts, error);
-    }
-
-    /// Claiming starts of one batch have one owner.
-    fn suits(&self, request: &Request) -> bool {
-        let owner = self.starts.iter().find_map(|asked| asked.question.owner);
-        owner.is_none() || request.owner.is_none() || owner == request.owner
     }
 }
 
