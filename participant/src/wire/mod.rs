@@ -1,6 +1,6 @@
 //! What coordinators and participants say to each other, and what each answer means.
 //!
-//! Decides the JSON, the headers and, in [`meaning`], how every reply that can come is read. Knows
+//! Decides the JSON, the headers and, in [`mod@meaning`], how every reply that can come is read. Knows
 //! no transport and no retry.
 
 mod answer;

@@ -1,7 +1,7 @@
 //! The order service: takes orders over HTTP and runs each as a transaction of one saga.
 //!
 //! Links the saga library; several instances share the work, whichever of them dies. Read
-//! [`saga`] first.
+//! [`mod@saga`] first.
 
 mod config;
 mod embedded;
