@@ -18,9 +18,9 @@ kept as (
 raised as (
     update ringsaga.transaction t
     set wake_seq = t.wake_seq + 1,
-        waiting_on = case when $7 <> 'cancel' and t.attempts > 0 then t.waiting_on end,
-        due_at = case when $7 <> 'cancel' and t.attempts > 0 then t.due_at
-            when t.state = 'paused' then least(t.expires_at, statement_timestamp()) end
+        waiting_on = null,
+        due_at = case when t.state = 'paused'
+            then least(t.expires_at, statement_timestamp()) end
     from kept
     where t.id = kept.transaction
     returning t.id

@@ -1,6 +1,5 @@
 -- A wake-up: kept under its unique id, counted on the row, and the row made due only if parked. A
--- repeat of the same id changes nothing. A settled transaction is not woken. What pauses after a
--- failure keeps its pause: a message is no reason to try sooner, but a cancel is.
+-- repeat of the same id changes nothing. A settled transaction is not woken.
 -- $1 wake id, $2 transaction, $3 kind, $4 body
 with target as materialized (
     select id from ringsaga.transaction
@@ -16,9 +15,9 @@ kept as (
 raised as (
     update ringsaga.transaction t
     set wake_seq = t.wake_seq + 1,
-        waiting_on = case when $3 <> 'cancel' and t.attempts > 0 then t.waiting_on end,
-        due_at = case when $3 <> 'cancel' and t.attempts > 0 then t.due_at
-            when t.state = 'paused' then least(t.expires_at, statement_timestamp()) end
+        waiting_on = null,
+        due_at = case when t.state = 'paused'
+            then least(t.expires_at, statement_timestamp()) end
     from kept
     where t.id = kept.transaction
     returning t.wake_seq
