@@ -27,7 +27,8 @@ async fn what_was_being_claimed_goes_back_as_it_was() -> Checked {
     let driver = tokio::spawn(connection);
     client.batch_execute(HOLD_CLAIMS).await?;
     node.start(&saga(quick()).build()?, "k", 7).await?;
-    let waits = "select exists (select from pg_locks where locktype = 'advisory' and not granted)";
+    let waits = "select exists (select from pg_locks where locktype = 'advisory' and not granted \
+        and database = (select oid from pg_database where datname = current_database()))";
     while !answers(&client, waits).await? {
         tokio::task::yield_now().await;
     }
