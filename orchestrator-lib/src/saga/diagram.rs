@@ -1,7 +1,5 @@
 //! A definition for people: a Mermaid flow chart, and JSON.
 
-use std::fmt::Write as _;
-
 use ring_core::saga::{Guard, Kind, Plan, PlannedStep, Recovery, Repeat, Retry};
 use serde_json::{Value, json};
 
@@ -12,8 +10,7 @@ pub(super) fn mermaid(definition: &Definition) -> String {
     let plan = &definition.plan;
     let mut text = String::from("flowchart TD\n  start([start])\n");
     for (step, seq) in plan.steps().iter().zip(0_u32..) {
-        // Writing into a String can't fail.
-        let _ = writeln!(text, "  s{seq}{}", shape(step));
+        text.push_str(&format!("  s{seq}{}\n", shape(step)));
     }
     text.push_str("  done([done])\n");
     // Where the flow can come from: a step's number, and the case when it is a decision.
@@ -24,14 +21,14 @@ pub(super) fn mermaid(definition: &Definition) -> String {
         let entering = enter(plan, seq, &mut open);
         for member in group.clone() {
             for edge in &entering {
-                let _ = writeln!(text, "  {}{} s{member}", edge.from, edge.arrow());
+                text.push_str(&edge.to(&format!("s{member}")));
             }
             open.push(Edge::of(member, definition));
         }
         seq = group.end;
     }
     for edge in open {
-        let _ = writeln!(text, "  {}{} done", edge.from, edge.arrow());
+        text.push_str(&edge.to("done"));
     }
     text
 }
@@ -65,11 +62,13 @@ impl Edge {
         }
     }
 
-    fn arrow(&self) -> String {
+    /// The line of an arrow to a node.
+    fn to(&self, node: &str) -> String {
+        let from = &self.from;
         if self.cases.is_empty() {
-            " -->".to_owned()
+            format!("  {from} --> {node}\n")
         } else {
-            format!(" -- {} -->", self.cases.join(", "))
+            format!("  {from} -- {} --> {node}\n", self.cases.join(", "))
         }
     }
 }
