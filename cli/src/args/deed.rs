@@ -47,13 +47,25 @@ pub(crate) struct Which {
     pub(crate) most: u32,
 }
 
-/// What to try now.
+/// What every order about transactions has.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Retry {
+pub(crate) struct Many {
     #[command(flatten)]
     pub(crate) store: StoreOf,
     #[command(flatten)]
     pub(crate) which: Which,
+    #[command(flatten)]
+    pub(crate) by: Actor,
+}
+
+/// What an order about one transaction has.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct One {
+    #[command(flatten)]
+    pub(crate) store: StoreOf,
+    /// The transaction's id
+    #[arg(value_name = "ID", value_parser = transaction)]
+    pub(crate) id: Uuid,
     #[command(flatten)]
     pub(crate) by: Actor,
 }
@@ -62,11 +74,7 @@ pub(crate) struct Retry {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Restore {
     #[command(flatten)]
-    pub(crate) store: StoreOf,
-    #[command(flatten)]
-    pub(crate) which: Which,
-    #[command(flatten)]
-    pub(crate) by: Actor,
+    pub(crate) many: Many,
     /// How long they may live from now
     #[arg(long, default_value = "24h", value_parser = humantime::parse_duration)]
     pub(crate) lifetime: Duration,
@@ -75,14 +83,21 @@ pub(crate) struct Restore {
     pub(crate) not_applied: bool,
 }
 
+/// What to try to undo again.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RetryCompensation {
+    #[command(flatten)]
+    pub(crate) many: Many,
+    /// How long they may live from now
+    #[arg(long, default_value = "24h", value_parser = humantime::parse_duration)]
+    pub(crate) lifetime: Duration,
+}
+
 /// Which step was done by hand.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Skip {
     #[command(flatten)]
-    pub(crate) store: StoreOf,
-    /// The transaction's id
-    #[arg(value_name = "ID", value_parser = transaction)]
-    pub(crate) id: Uuid,
+    pub(crate) one: One,
     /// The step's name
     #[arg(long)]
     pub(crate) step: StepName,
@@ -95,19 +110,13 @@ pub(crate) struct Skip {
     /// How long it may live from now, when it was not paused
     #[arg(long, default_value = "24h", value_parser = humantime::parse_duration)]
     pub(crate) lifetime: Duration,
-    #[command(flatten)]
-    pub(crate) by: Actor,
 }
 
 /// Which policy.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Policy {
     #[command(flatten)]
-    pub(crate) store: StoreOf,
-    #[command(flatten)]
-    pub(crate) which: Which,
-    #[command(flatten)]
-    pub(crate) by: Actor,
+    pub(crate) many: Many,
     /// Most attempts; left out: until the lifetime ends
     #[arg(long)]
     pub(crate) tries: Option<u32>,
@@ -126,10 +135,7 @@ pub(crate) struct Policy {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Signal {
     #[command(flatten)]
-    pub(crate) store: StoreOf,
-    /// The transaction's id
-    #[arg(value_name = "ID", value_parser = transaction)]
-    pub(crate) id: Uuid,
+    pub(crate) one: One,
     /// The step that waits for it
     #[arg(long)]
     pub(crate) name: StepName,
@@ -139,19 +145,6 @@ pub(crate) struct Signal {
     /// The signal's own id: repeat it and the signal counts once
     #[arg(long)]
     pub(crate) signal_id: Option<Uuid>,
-    #[command(flatten)]
-    pub(crate) by: Actor,
-}
-
-/// What to cancel.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Cancel {
-    #[command(flatten)]
-    pub(crate) store: StoreOf,
-    #[command(flatten)]
-    pub(crate) which: Which,
-    #[command(flatten)]
-    pub(crate) by: Actor,
 }
 
 /// How it ended.
@@ -167,10 +160,7 @@ pub(crate) enum Closing {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Close {
     #[command(flatten)]
-    pub(crate) store: StoreOf,
-    /// The transaction's id
-    #[arg(value_name = "ID", value_parser = transaction)]
-    pub(crate) id: Uuid,
+    pub(crate) one: One,
     /// How it ended
     #[arg(long = "as", value_name = "END")]
     pub(crate) end: Closing,
@@ -180,8 +170,6 @@ pub(crate) struct Close {
     /// Where the evidence is
     #[arg(long)]
     pub(crate) reference: String,
-    #[command(flatten)]
-    pub(crate) by: Actor,
 }
 
 /// What to remove.
@@ -206,15 +194,11 @@ pub(crate) struct PurgeArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Rehome {
     #[command(flatten)]
-    pub(crate) store: StoreOf,
-    #[command(flatten)]
-    pub(crate) which: Which,
+    pub(crate) many: Many,
     /// The region where they go on
     #[arg(long)]
     pub(crate) to_region: Region,
     /// The cluster where they go on
     #[arg(long)]
     pub(crate) to_cluster: Cluster,
-    #[command(flatten)]
-    pub(crate) by: Actor,
 }

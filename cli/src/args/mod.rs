@@ -11,7 +11,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::{
     alerts::{Alerts, ListAlerts, RetryHook, TestHook},
-    deed::{Actor, Closing, PurgeArgs, Which},
+    deed::{Closing, Many, One, PurgeArgs, Which},
     demo::{Blow, Demo, KillAt},
     ring::{Audit, Bus, Ids, Owner, Ring, Seen, Split, Watch, transaction},
     role::{ConfigCommand, Dev, Role, Sourced},

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::{
-    deed::{Cancel, Close, Policy, PurgeArgs, Rehome, Restore, Retry, Signal, Skip},
+    deed::{Close, Many, Policy, PurgeArgs, Rehome, Restore, RetryCompensation, Signal, Skip},
     ring::transaction,
 };
 
@@ -50,11 +50,11 @@ pub(crate) enum Tx {
     /// How many there are in each state
     Count(Count),
     /// Try paused ones now, whatever they wait for
-    Retry(Retry),
+    Retry(Many),
     /// Put disabled, terminated or quarantined ones back where they stood, due at once
     Restore(Restore),
     /// The same for those whose compensation failed for good
-    RetryCompensation(Restore),
+    RetryCompensation(RetryCompensation),
     /// Take the open step for done by hand, with evidence
     Skip(Skip),
     /// Give transactions a retry policy of their own
@@ -62,7 +62,7 @@ pub(crate) enum Tx {
     /// Send a signal to a step that waits for one
     Signal(Signal),
     /// Undo transactions from the next step's boundary on
-    Cancel(Cancel),
+    Cancel(Many),
     /// End one by hand, with evidence: nothing more is run
     Close(Close),
     /// Remove what ended well and is old

@@ -7,7 +7,7 @@ use orchestrator_lib::store::{
     Answer, Bulk, By, Closed, Error, Operator, Policy as RetryPolicy, Refusal, Summary, Tally, Verb,
 };
 use ring_core::{
-    id::{Scope, StepName, TransactionId},
+    id::{Scope, TransactionId},
     saga::Payload,
 };
 use serde::Serialize;
@@ -18,7 +18,7 @@ use super::{
     view::{self, Line},
 };
 use crate::{
-    args::{Actor, Closing, FilterArgs, Format, StoreOf, Tx, Which},
+    args::{Closing, FilterArgs, Format, Many, One, StoreOf, Tx, Which},
     exit::Exit,
     output,
 };
@@ -47,59 +47,53 @@ struct Asked {
 
 /// Gives the order that the command line means.
 pub(super) async fn order(command: Tx, format: Format) -> anyhow::Result<()> {
-    let Some((store, which, actor, verb)) = meant(command)? else {
+    let Some((many, verb)) = meant(command)? else {
         return Err(Exit::Usage.because("this command orders nothing"));
     };
-    let by =
-        By::new(&actor.actor, &actor.reason).map_err(|e| Exit::Usage.because(e.to_string()))?;
+    let by = By::new(&many.by.actor, &many.by.reason);
     let asked = Asked {
-        store,
-        which,
-        by,
+        store: many.store,
+        which: many.which,
+        by: by.map_err(|e| Exit::Usage.because(e.to_string()))?,
         verb,
         format,
     };
     let operator = operator(&asked.store)?;
     if asked.which.ids.is_empty() {
-        many(&operator, &asked).await
+        all(&operator, &asked).await
     } else {
         named(&operator, &asked).await
     }
 }
 
-fn meant(command: Tx) -> anyhow::Result<Option<(StoreOf, Which, Actor, Verb)>> {
+fn meant(command: Tx) -> anyhow::Result<Option<(Many, Verb)>> {
     Ok(Some(match command {
-        Tx::Retry(a) => (a.store, a.which, a.by, Verb::Retry),
+        Tx::Retry(many) => (many, Verb::Retry),
         Tx::Restore(a) => {
             let (lifetime, not_applied) = (a.lifetime, a.not_applied);
             let verb = Verb::Restore {
                 lifetime,
                 not_applied,
             };
-            (a.store, a.which, a.by, verb)
+            (a.many, verb)
         }
         Tx::RetryCompensation(a) => {
             let lifetime = a.lifetime;
-            (a.store, a.which, a.by, Verb::RetryCompensation { lifetime })
+            (a.many, Verb::RetryCompensation { lifetime })
         }
-        Tx::Cancel(a) => (a.store, a.which, a.by, Verb::Cancel { id: Uuid::now_v7() }),
+        Tx::Cancel(many) => (many, Verb::Cancel { id: Uuid::now_v7() }),
         Tx::Rehome(a) => {
             let to = Scope {
                 region: a.to_region,
                 cluster: a.to_cluster,
             };
-            (a.store, a.which, a.by, Verb::Rehome { to })
+            (a.many, Verb::Rehome { to })
         }
         Tx::Policy(a) => {
             let policy = RetryPolicy::new(a.tries, a.base, a.cap);
             let policy =
                 policy.map_err(|e| Exit::Usage.because(format!("{:#}", anyhow::Error::new(e))))?;
-            (
-                a.store,
-                a.which,
-                a.by,
-                Verb::Policy((!a.reset).then_some(policy)),
-            )
+            (a.many, Verb::Policy((!a.reset).then_some(policy)))
         }
         Tx::Skip(a) => {
             let verb = Verb::Skip {
@@ -108,16 +102,15 @@ fn meant(command: Tx) -> anyhow::Result<Option<(StoreOf, Which, Actor, Verb)>> {
                 reference: a.reference,
                 lifetime: a.lifetime,
             };
-            (a.store, only(a.id), a.by, verb)
+            (a.one.into(), verb)
         }
         Tx::Signal(a) => {
-            let name: StepName = a.name;
             let verb = Verb::Signal {
                 id: a.signal_id.unwrap_or_else(Uuid::now_v7),
-                name,
+                name: a.name,
                 value: json(&a.value)?,
             };
-            (a.store, only(a.id), a.by, verb)
+            (a.one.into(), verb)
         }
         Tx::Close(a) => {
             let end = match a.end {
@@ -125,12 +118,31 @@ fn meant(command: Tx) -> anyhow::Result<Option<(StoreOf, Which, Actor, Verb)>> {
                 Closing::Compensated => Closed::Compensated,
             };
             let reference = a.reference;
-            (a.store, only(a.id), a.by, Verb::Close { end, reference })
+            (a.one.into(), Verb::Close { end, reference })
         }
         Tx::List(_) | Tx::Show(_) | Tx::Why(_) | Tx::Count(_) | Tx::Purge(_) | Tx::Region(_) => {
             return Ok(None);
         }
     }))
+}
+
+impl From<One> for Many {
+    fn from(one: One) -> Self {
+        let which = Which {
+            ids: vec![one.id],
+            filter: FilterArgs::default(),
+            all: false,
+            dry_run: false,
+            yes: true,
+            rate: std::num::NonZeroU32::MIN,
+            most: 1,
+        };
+        Self {
+            store: one.store,
+            which,
+            by: one.by,
+        }
+    }
 }
 
 /// Each of the ids of the command line, as it stands now.
@@ -171,7 +183,7 @@ async fn named(operator: &Operator, asked: &Asked) -> anyhow::Result<()> {
 }
 
 /// All that the filter finds.
-async fn many(operator: &Operator, asked: &Asked) -> anyhow::Result<()> {
+async fn all(operator: &Operator, asked: &Asked) -> anyhow::Result<()> {
     let which = &asked.which;
     if which.filter == FilterArgs::default() && !which.all {
         let text = "name transactions, a filter, or --all";
@@ -284,18 +296,6 @@ fn table(results: &[Told]) -> String {
         table.add_row([one.id.to_string(), one.said()]);
     }
     table.trim_fmt()
-}
-
-fn only(id: Uuid) -> Which {
-    Which {
-        ids: vec![id],
-        filter: FilterArgs::default(),
-        all: false,
-        dry_run: false,
-        yes: true,
-        rate: std::num::NonZeroU32::MIN,
-        most: 1,
-    }
 }
 
 fn json(text: &str) -> anyhow::Result<Payload> {
