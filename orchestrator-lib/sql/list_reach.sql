@@ -1,4 +1,4 @@
--- How far a walk of list.sql came that looked at so many rows: the last id it saw; none when it came
+-- How far a walk of a list came that looked at so many rows: the last id it saw; none when it came
 -- to the end. $1 newest first, $2 before (or after) this id, $3 not before (or after) this id,
 -- $4 looked at so many
 (select t.id from ringsaga.transaction t

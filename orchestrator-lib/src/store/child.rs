@@ -101,7 +101,7 @@ impl Store {
         let (region, cluster, service) = self.place();
         let body = wake::cancel("its parent", "the parent transaction is undone")?;
         // The same for every repeat, so that one cancel is enough.
-        let wake = Uuid::from_u128(ring_shell::token::hash(key.as_bytes()));
+        let id = Uuid::from_u128(ring_shell::token::hash(key.as_bytes()));
         let (saga, body) = (saga.as_str(), body.as_str());
         let again = words::millis(again);
         // Again when the child ended while its row was waited for; an end is final, so once.
@@ -110,7 +110,15 @@ impl Store {
                 s.rows(
                     sql::CHILD_UNDO,
                     &[
-                        &region, &cluster, &service, &saga, &key, &wake, &body, &again,
+                        &id,
+                        &wake::CANCEL,
+                        &body,
+                        &region,
+                        &cluster,
+                        &service,
+                        &saga,
+                        &key,
+                        &again,
                     ],
                 )
                 .await

@@ -3,7 +3,7 @@
 //! Decides how a question is asked, what is asked again, and what an answer means: a lost race is
 //! a value, a broken connection an [`Error`]. Refuses to know what a saga does and when to claim.
 //!
-//! Read [`Store`] first; then `sql/commit/moved.sql` and `sql/claim_due.sql`, where safety is decided;
+//! Read [`Store`] first; then `sql/commit/moved.sql` and `sql/claim/due.sql`, where safety is decided;
 //! then [`writer`], which shares commits. [`Operator`] is what people ask.
 
 mod address;

@@ -121,7 +121,7 @@ impl Store {
     ) -> Result<Woke, Error> {
         let asked = self.inner.claim.call("wake a transaction", async |s| {
             let statement = s.prepare(sql::WAKE).await?;
-            s.one(&statement, &[&wake, &id.0, &kind, &body.as_str()])
+            s.one(&statement, &[&wake, &kind, &body.as_str(), &id.0])
                 .await
         });
         let row = asked.await?;

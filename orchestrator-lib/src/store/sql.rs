@@ -10,7 +10,7 @@ pub const PINS: &str = "set enable_seqscan = off; set enable_hashjoin = off; \
 macro_rules! statement {
     ($file:literal) => { include_str!(concat!("../../sql/", $file, ".sql")) };
     ($file:literal $($piece:literal)+) => {
-        concat!($(include_str!(concat!("../../sql/commit/", $piece, ".sql"))),+)
+        concat!($(include_str!(concat!("../../sql/", $piece, ".sql"))),+)
     };
 }
 
@@ -38,13 +38,14 @@ statements! {
     ALERT_TELL = "alert_tell";
     BACKLOG = "backlog";
     CHILD_START = "child_start";
-    CHILD_UNDO = "child_undo";
-    CLAIM_DUE = "claim_due";
-    CLAIM_ORPHANS = "claim_orphans";
-    CLAIM_OVERDUE = "claim_overdue";
-    CLAIM_WAITING = "claim_waiting";
+    CHILD_UNDO = "child_undo" of "wake/child" "wake/kept" "wake/child_answer";
+    CLAIM_DUE = "claim_due" of "claim/due" "claim/claimed";
+    CLAIM_ORPHANS = "claim_orphans" of "claim/orphans" "claim/claimed";
+    CLAIM_OVERDUE = "claim_overdue" of "claim/overdue" "claim/claimed";
+    CLAIM_WAITING = "claim_waiting" of "claim/waiting" "claim/claimed";
     /// Writes and starts together.
-    COMMIT = "commit" of "straight" "moved" "started" "written_answer" "both_answer";
+    COMMIT = "commit" of "commit/straight" "commit/moved" "commit/started"
+        "commit/written_answer" "commit/both_answer";
     COUNTS = "counts";
     DEFINE = "define";
     DESCRIBE = "describe";
@@ -53,8 +54,9 @@ statements! {
     HEAR = "hear";
     INPUTS = "inputs";
     KEYED = "keyed";
-    LIST = "list";
-    LIST_OLDEST = "list_oldest";
+    LIST = "list" of "list/columns" "list/newest" "list/filters" "list/newest_first";
+    LIST_OLDEST = "list_oldest"
+        of "list/columns" "list/oldest" "list/filters" "list/oldest_first";
     LIST_REACH = "list_reach";
     LOG = "log";
     MISSING_PUSH = "missing_push";
@@ -67,7 +69,7 @@ statements! {
     OP_RESTORE = "op_restore";
     OP_RETRY = "op_retry";
     OP_SKIP = "op_skip";
-    OP_WAKE = "op_wake";
+    OP_WAKE = "op_wake" of "wake/order" "wake/kept" "wake/order_answer";
     OUTCOME = "outcome";
     OWNER_BURY = "owner_bury";
     OWNER_CLOSE = "owner_close";
@@ -87,13 +89,13 @@ statements! {
     START_READ = "start_read";
     TAKE_STARTED = "take_started";
     WAITED_FOR = "waited_for";
-    WAKE = "wake";
+    WAKE = "wake" of "wake/open" "wake/kept" "wake/open_answer";
     WAKES = "wakes";
     WHY = "why";
     /// Writes alone.
-    WRITE = "write" of "straight" "moved" "written_answer";
+    WRITE = "write" of "commit/straight" "commit/moved" "commit/written_answer";
     /// The same, but a row that somebody else holds is left out at once.
-    WRITE_AROUND = "write_around" of "around" "moved" "written_answer";
+    WRITE_AROUND = "write_around" of "commit/around" "commit/moved" "commit/written_answer";
 }
 
 #[cfg(test)]

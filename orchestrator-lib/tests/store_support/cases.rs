@@ -192,8 +192,9 @@ pub(crate) fn cases() -> BTreeMap<&'static str, Case> {
             "child_undo",
             (
                 [
+                    texts(&["gen_random_uuid()", "'cancel'", "'{}'"]),
                     scope.clone(),
-                    texts(&["'s1'", "'k1'", "gen_random_uuid()", "'{}'", "1000"]),
+                    texts(&["'s1'", "'k1'", "1000"]),
                 ]
                 .concat(),
                 100,
@@ -223,7 +224,7 @@ pub(crate) fn cases() -> BTreeMap<&'static str, Case> {
         (
             "wake",
             (
-                texts(&["gen_random_uuid()", one, "'signal'", "'{}'"]),
+                texts(&["gen_random_uuid()", "'signal'", "'{}'", one]),
                 50,
                 "transaction_pkey",
             ),

@@ -68,14 +68,14 @@ pub(crate) fn cases() -> Vec<(&'static str, Case)> {
             "op_wake",
             (
                 texts(&[
+                    "gen_random_uuid()",
+                    "'signal'",
+                    "'{}'",
                     one,
                     "'eu'",
                     "'main'",
                     "'eva'",
                     "'because'",
-                    "gen_random_uuid()",
-                    "'signal'",
-                    "'{}'",
                 ]),
                 50,
                 "transaction_",

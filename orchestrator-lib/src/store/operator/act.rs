@@ -201,14 +201,14 @@ impl Operator {
         let body = body.as_str();
         let asked = self.link.call("wake a transaction", async |s| {
             let values: Values<'_> = &[
+                &wake,
+                &kind,
+                &body,
                 &id.0,
                 &region,
                 &cluster,
                 &by.actor(),
                 &by.reason(),
-                &wake,
-                &kind,
-                &body,
             ];
             s.rows(sql::OP_WAKE, values).await
         });

@@ -1,5 +1,5 @@
 -- Branch 3: waiting for a target that this process sees working again, within its ranges, whatever
--- its due time; oldest due first. Shape and reasons as in claim_due.sql, but for two things. The
+-- its due time; oldest due first. Shape and reasons as in due.sql, but for two things. The
 -- breaker lets few through, often over the whole ring: so only as many are read of each slot as make
 -- up four times the wanted, at least one. And several nodes may look at the whole ring at once, so
 -- rows are locked in the order of their due times until enough are free: who skips locked rows never
@@ -58,44 +58,3 @@ locked as materialized (
     limit cardinality($6::uuid[])
     for update skip locked
 ),
--- From here on all four claims are the same, word by word.
-chosen as materialized (
-    select ranked.*, row_number() over (order by ranked.id) as n
-    from (
-        select locked.*, row_number() over (partition by suspect order by place) as rank
-        from locked
-    ) ranked
-    where not ranked.suspect or ranked.rank = 1
-),
-claimed as (
-    update ringsaga.transaction t set
-        state = chosen.becomes,
-        owner = case when chosen.becomes = 'running' then $1::bigint end,
-        due_at = null,
-        waiting_on = null,
-        settled_at = case when chosen.becomes <> 'running' then statement_timestamp() end,
-        epoch = t.epoch + 1,
-        nonce = ($6::uuid[])[chosen.n],
-        last_write = 0,
-        doubt = chosen.doubt,
-        deaths = chosen.deaths
-    from chosen
-    where t.id = chosen.id
-    returning t.*
-),
-explained as (
-    update ringsaga.payload p set
-        error = case when claimed.state = 'disabled' then 'its lifetime is over'
-            else 'its processes died too often while it ran' end
-    from claimed
-    where p.transaction = claimed.id and claimed.state <> 'running'
-),
-named as (
-    update ringsaga.owner o set suspect = claimed.id
-    from claimed
-    where o.incarnation = $1 and claimed.deaths >= 2 and claimed.state = 'running'
-)
-select id, definition, state, epoch, nonce, direction, seq, doubt, attempts, deaths, wake_seq,
-    created_at, expires_at, opened_at, progressed_at, statement_timestamp() as clock
-from claimed
-order by id

@@ -3,16 +3,16 @@
 -- stored before, so no child can be started any more. Returns no row when there is none.
 -- A child that ended while its row was waited for: the row is read as it is now, but its last
 -- records, by the statement's snapshot, are not. It is left as it is, and "late" says: ask again.
--- $1 region, $2 cluster, $3 service, $4 saga, $5 key, $6 wake id, $7 wake body, $8 lifetime in ms
+-- $1 wake id, $2 kind, $3 body, $4 region, $5 cluster, $6 service, $7 saga, $8 key, $9 lifetime in ms
 with before as materialized (
     select t.state
     from ringsaga.idempotency k join ringsaga.transaction t on t.id = k.transaction
-    where k.region = $1 and k.cluster = $2 and k.service = $3 and k.saga = $4 and k.key = $5
+    where k.region = $4 and k.cluster = $5 and k.service = $6 and k.saga = $7 and k.key = $8
 ),
 held as materialized (
     select t.id, t.state, t.direction
     from ringsaga.idempotency k join ringsaga.transaction t on t.id = k.transaction
-    where k.region = $1 and k.cluster = $2 and k.service = $3 and k.saga = $4 and k.key = $5
+    where k.region = $4 and k.cluster = $5 and k.service = $6 and k.saga = $7 and k.key = $8
     for update of t
 ),
 child as materialized (
@@ -28,29 +28,11 @@ reopened as (
         ), t.seq),
         due_at = statement_timestamp(),
         expires_at = greatest(t.expires_at,
-            statement_timestamp() + $8::bigint * interval '1 millisecond'),
+            statement_timestamp() + $9::bigint * interval '1 millisecond'),
         epoch = t.epoch + 1, attempts = 0, deaths = 0, progressed_at = statement_timestamp()
     from child
     where t.id = child.id and child.state = 'completed' and not child.late
 ),
-kept as (
-    insert into ringsaga.wake (id, transaction, kind, body)
-    select $6, id, 'cancel', $7 from child
-    where state in ('running', 'paused') and direction = 'forward'
-    on conflict (id) do nothing
-    returning transaction
+target as (
+    select id from child where state in ('running', 'paused') and direction = 'forward'
 ),
-raised as (
-    update ringsaga.transaction t
-    set wake_seq = t.wake_seq + 1, waiting_on = null,
-        due_at = case when t.state = 'paused'
-            then least(t.expires_at, statement_timestamp()) end
-    from kept
-    where t.id = kept.transaction
-),
-audited as (
-    insert into ringsaga.audit (actor, reason, action, transaction)
-    select 'parent transaction', 'its parent is undone', 'undo', id from child
-    where state = 'completed' and not late
-)
-select state, late from child

@@ -1,0 +1,2 @@
+order by found.id desc
+limit $19::bigint

@@ -1,0 +1,2 @@
+order by found.id
+limit $19::bigint

@@ -1,0 +1,1 @@
+select exists (select from target) as open, (select wake_seq from raised) as wake_seq
