@@ -135,13 +135,7 @@ impl Run {
 
     fn perform(&mut self, order: Order) -> Option<Stopped> {
         match order {
-            Order::Write(mut write) => {
-                if let Some(entry) = &write.entry
-                    && let Some(target) = self.target(&entry.step).cloned()
-                {
-                    let alone = self.is_alone(entry.position.seq);
-                    self.engine.pause_for_target(&target, alone, &mut write);
-                }
+            Order::Write(write) => {
                 self.last = Some(write.to.clone());
                 self.write = Some(Box::pin(written(Arc::clone(&self.engine), write)));
             }
@@ -219,12 +213,6 @@ impl Run {
     /// What a step calls.
     fn target(&self, step: &StepName) -> Option<&TargetName> {
         self.definition.as_ref()?.steps.get(step)?.target()
-    }
-
-    /// Whether a step is open by itself.
-    fn is_alone(&self, seq: u32) -> bool {
-        let plan = self.definition.as_ref().map(|d| &d.plan);
-        plan.is_some_and(|plan| plan.group(seq).len() == 1)
     }
 
     /// The next fact: the lease's and the drain's come first.

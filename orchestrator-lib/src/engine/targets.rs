@@ -14,8 +14,7 @@ use ring_core::{
     breaker::{Ask, Breaker, Change, Gave, Limits, Pass, Verdict, Why},
     chance,
     id::{TargetName, TransactionId},
-    saga::{Attempt, Class, Hold, Input, Outcome},
-    store::{To, Write},
+    saga::{Class, Hold, Input, Outcome, Text},
     time::{Mono, Wall},
     wire::Fact,
 };
@@ -128,7 +127,7 @@ impl Engine {
             let left = until.since(now);
             if why != Why::Busy || left.is_zero() {
                 self.meter.count_as(CALLS_HELD, "why", word(why));
-                return Err(self.waits(target));
+                return Err(self.waits(target, None));
             }
             tokio::select! {
                 () = changed => {}
@@ -138,39 +137,19 @@ impl Engine {
         }
     }
 
-    fn waits(&self, target: TargetName) -> Hold {
+    fn waits(&self, target: TargetName, failed: Option<(Class, Text)>) -> Hold {
         self.waited_for(&target);
-        Hold::Target {
-            target: target.as_str().to_owned(),
-            after: AT_THE_LATEST,
-        }
-    }
-
-    /// A pause after a failure of a target that is down is a wait for the target, and no attempt:
-    /// what the step may bear is for a target that works. In a group others may have to go on
-    /// before the target works, so the row waits for its time alone.
-    pub(super) fn pause_for_target(&self, target: &TargetName, alone: bool, write: &mut Write) {
-        let Some(entry) = &mut write.entry else {
-            return;
-        };
-        let fails = match entry.attempt {
-            Attempt::Paused { class, .. } => speaks_against(class),
-            Attempt::Done(_) | Attempt::Refused { .. } | Attempt::Skipped => false,
-        };
-        if !fails || !self.targets.is_down(target) {
-            return;
-        }
-        entry.attempts = entry.attempts.saturating_sub(1);
-        if let To::Park {
-            attempts,
-            waiting_on: waiting_on @ None,
-            ..
-        } = &mut write.to
-            && alone
-        {
-            *attempts = attempts.saturating_sub(1);
-            *waiting_on = Some(target.as_str().to_owned());
-            self.waited_for(target);
+        let (target, after) = (target.as_str().to_owned(), AT_THE_LATEST);
+        match failed {
+            Some((class @ Class::Unknown, error)) => Hold::Failing {
+                target,
+                after,
+                class,
+                error,
+            },
+            Some((Class::Transient | Class::Business | Class::Persistent, _)) | None => {
+                Hold::Target { target, after }
+            }
         }
     }
 
@@ -219,27 +198,29 @@ impl Engine {
 }
 
 impl Ticket {
-    /// The call gave this. A failure that was certainly not applied, of a target that is down, is
-    /// as if the call had not been made.
+    /// The call gave this. A failure of a target that is down is told as such: one that was
+    /// certainly not applied is as if the call had not been made.
     pub(super) fn ended(mut self, input: Input) -> Input {
         let Input::Returned { call, outcome } = input else {
             return input;
         };
-        let class = match &outcome {
+        let failed = match &outcome {
             Outcome::Done(_) | Outcome::Waits | Outcome::NotApplied => None,
-            Outcome::Failed { class, .. } => Some(*class),
+            Outcome::Failed { class, error, .. } => Some((*class, error.clone())),
         };
-        let fails = class.is_some_and(speaks_against);
+        let fails = failed
+            .as_ref()
+            .is_some_and(|(class, _)| speaks_against(*class));
         self.give_back(if fails { Gave::Fails } else { Gave::Works });
-        if class == Some(Class::Transient) && self.engine.targets.is_down(&self.target) {
-            let target = self.target.clone();
-            tracing::debug!(%target, ?outcome, "a failure of a target that is down");
-            return Input::Held {
-                call,
-                by: self.engine.waits(target),
-            };
+        match failed {
+            Some((class, error)) if fails && self.engine.targets.is_down(&self.target) => {
+                let target = self.target.clone();
+                tracing::debug!(%target, %error, "a failure of a target that is down");
+                let by = self.engine.waits(target, Some((class, error)));
+                Input::Held { call, by }
+            }
+            _ => Input::Returned { call, outcome },
         }
-        Input::Returned { call, outcome }
     }
 
     fn give_back(&mut self, gave: Gave) {

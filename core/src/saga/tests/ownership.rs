@@ -6,9 +6,9 @@ use core::time::Duration;
 use super::bench::*;
 use crate::{
     machine::Machine,
-    saga::{Class, Hold, Input, Order, State, Stopped, Unrunnable},
+    saga::{Class, Hold, Input, Order, Recovery, Repeat, State, Stopped, Text, Unrunnable, Wake},
     store::{Taken, To, Written},
-    time::{Wake, Wall},
+    time::{self, Wall},
 };
 
 #[test]
@@ -77,7 +77,7 @@ fn losing_the_row_drops_everything() {
     b.returned(done("1"));
     assert_eq!(b.answered(Written::Lost), stopped(Stopped::Lost));
     assert_eq!(b.check(Input::Drained), []);
-    assert_eq!(b.tx.wake_at(), Wake::NEVER);
+    assert_eq!(b.tx.wake_at(), time::Wake::NEVER);
 }
 
 #[test]
@@ -227,6 +227,63 @@ fn a_call_held_for_its_target_is_parked_without_an_attempt() {
     assert_eq!(parked(&write), (Duration::from_secs(9), 1, false));
     assert!(matches!(&write.to, To::Park { waiting_on: Some(t), .. } if t == "bank"));
     assert_eq!(write.entry, None);
+}
+
+fn failing(class: Class) -> Hold {
+    Hold::Failing {
+        target: "bank".to_string(),
+        after: Duration::from_secs(9),
+        class,
+        error: Text::new("503"),
+    }
+}
+
+#[test]
+fn a_failure_at_a_target_that_is_down_waits_for_it_in_doubt_without_an_attempt() {
+    for compensating in [false, true] {
+        let (mut b, _) = Bench::claimed(steps(1), |c| {
+            c.attempts = 2;
+            if compensating {
+                c.position = undo(0);
+                c.log = vec![entry(forward(0), refused(Class::Unknown, true))];
+            }
+        });
+        let write = write(&b.held(failing(Class::Unknown)));
+        assert_eq!(parked(&write), (Duration::from_secs(9), 2, true));
+        assert!(matches!(&write.to, To::Park { waiting_on: Some(t), .. } if t == "bank"));
+    }
+}
+
+#[test]
+fn what_is_not_worth_a_retry_does_not_wait_for_its_target() {
+    let mut first = step(0);
+    first.recovery = Recovery::BackwardFirst;
+    let (mut b, _) = Bench::started(vec![first]);
+    assert_eq!(
+        write(&b.held(failing(Class::Unknown))).to,
+        To::Next(undo(0))
+    );
+    let mut never = step(0);
+    never.repeat = Repeat::Never;
+    let (mut b, _) = Bench::started(vec![never]);
+    assert_eq!(
+        settled(&write(&b.held(failing(Class::Unknown)))),
+        "Terminated"
+    );
+}
+
+#[test]
+fn what_must_not_be_repeated_goes_to_a_person_even_when_cancelled() {
+    let mut never = step(0);
+    never.repeat = Repeat::Never;
+    let (_, orders) = Bench::claimed(vec![never], |c| {
+        c.doubt = true;
+        c.wake_seq = 1;
+        c.wakes = vec![Wake::Cancel {
+            why: Text::new("cancelled by eva: no"),
+        }];
+    });
+    assert_eq!(settled(&write(&orders)), "Terminated");
 }
 
 #[test]

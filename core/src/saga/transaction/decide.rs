@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     saga::{
-        Attempt, Class, Direction, Ending, Entry, Kind, Payload, Plan, Position, Text, Wake,
-        log::Log,
+        Attempt, Class, Direction, Ending, Entry, Kind, Payload, Plan, Position, Repeat, Text,
+        Wake, log::Log,
     },
     store::To,
     time::Now,
@@ -89,7 +89,7 @@ impl Transaction {
         if !self.is_giving_up() {
             return false;
         }
-        let cancelled = self.cancelled();
+        let (cancelled, plan) = (self.cancelled(), self.plan.clone());
         self.doubt_begun();
         let mut changed = false;
         for member in &mut self.members {
@@ -114,7 +114,15 @@ impl Transaction {
                     )
                 }
             };
-            member.doing = Doing::Ended(attempt, Then::Back);
+            // What must not be repeated goes to a person, whoever gave it up.
+            let never = plan.as_ref().and_then(|p| p.step(member.seq));
+            let never = never.is_some_and(|s| s.repeat == Repeat::Never);
+            let then = if doubt && never {
+                Then::Stop
+            } else {
+                Then::Back
+            };
+            member.doing = Doing::Ended(attempt, then);
             changed = true;
         }
         changed

@@ -266,7 +266,7 @@ impl Machine for Transaction {
                 }
             }
             Input::Returned { call, outcome } => self.returned(now, call, outcome),
-            Input::Held { call, by } => self.held(call, by),
+            Input::Held { call, by } => self.held(now, call, by),
             Input::Written { number, answer } => self.written(now, number, answer, out),
             Input::Unreachable { number } => self.unreachable(now, number),
             Input::Heard { wake_seq, wakes } => self.listened(wake_seq, wakes),

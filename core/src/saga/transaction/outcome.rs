@@ -1,6 +1,6 @@
 //! What became of calls: answers, refusals to call, and calls that ended with the lease.
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
 use super::{
@@ -44,12 +44,12 @@ impl Transaction {
                 class,
                 error,
                 retry_after,
-            } => self.failed(now.mono, index, (class, error), retry_after),
+            } => self.failed(now.mono, index, (class, error), retry_after, None),
         }
     }
 
-    /// A call was not made.
-    pub(super) fn held(&mut self, call: u32, by: Hold) {
+    /// A call was held back, or failed because its target is down.
+    pub(super) fn held(&mut self, now: Now, call: u32, by: Hold) {
         let Some(index) = self.calling(call) else {
             return;
         };
@@ -58,6 +58,15 @@ impl Transaction {
         member.doing = match by {
             Hold::Lease => Doing::Ready,
             Hold::Target { target, after } => Doing::Held { target, after },
+            Hold::Failing {
+                target,
+                after,
+                class,
+                error,
+            } => {
+                let down = Some((target, after));
+                return self.failed(now.mono, index, (class, error), None, down);
+            }
         };
         if member.attempts == 0 {
             member.first_call = None;
@@ -78,7 +87,7 @@ impl Transaction {
                 member.doing = Doing::Ready;
             } else {
                 let why = Text::new("the lease ended while the call was open");
-                self.failed(now.mono, index, (Class::Unknown, why), None);
+                self.failed(now.mono, index, (Class::Unknown, why), None, None);
             }
         }
     }
@@ -89,6 +98,7 @@ impl Transaction {
         index: usize,
         (class, error): (Class, Text),
         retry_after: Option<Duration>,
+        down: Option<(String, Duration)>,
     ) {
         let given_up = self.is_giving_up();
         let direction = self.position().direction;
@@ -105,7 +115,7 @@ impl Transaction {
         let atomic = step.has_effects() && !doubt;
         let known = probing || (atomic && class == Class::Unknown);
         let class = if known { Class::Transient } else { class };
-        member.attempts = member.attempts.saturating_add(1);
+        member.attempts = member.attempts.saturating_add(u32::from(down.is_none()));
         if class == Class::Unknown {
             member.doubt |= doubt;
             member.probed = false;
@@ -119,10 +129,10 @@ impl Transaction {
             seed,
         };
         let forward = direction == Direction::Forward;
-        let verdict = if given_up {
-            Verdict::Backward
-        } else if forward && member.doubt && step.repeat == Repeat::Never {
+        let verdict = if forward && member.doubt && step.repeat == Repeat::Never {
             Verdict::Terminate
+        } else if given_up {
+            Verdict::Backward
         } else {
             failure.verdict(&step)
         };
@@ -132,18 +142,21 @@ impl Transaction {
             error,
             doubt,
         };
-        member.doing = match verdict {
-            Verdict::Inline(pause) if !self.draining => {
+        member.doing = match (verdict, down) {
+            (Verdict::Inline(_) | Verdict::Park(_), Some((target, after))) => {
+                Doing::Held { target, after }
+            }
+            (Verdict::Inline(pause), None) if !self.draining => {
                 member.inline += 1;
                 Doing::Resting(now.plus(pause))
             }
-            Verdict::Inline(pause) | Verdict::Park(pause) => Doing::Paused {
+            (Verdict::Inline(pause) | Verdict::Park(pause), None) => Doing::Paused {
                 class,
                 error,
                 pause,
             },
-            Verdict::Backward => Doing::Ended(refused(error), Then::Back),
-            Verdict::Terminate => Doing::Ended(refused(error), Then::Stop),
+            (Verdict::Backward, _) => Doing::Ended(refused(error), Then::Back),
+            (Verdict::Terminate, _) => Doing::Ended(refused(error), Then::Stop),
         };
     }
 

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::{
     id::StepName,
-    saga::{IdempotencyKey, Outcome, Payload, Position, State, Text, Wake},
+    saga::{Class, IdempotencyKey, Outcome, Payload, Position, State, Text, Wake},
     store::{Capability, Write, Written},
 };
 
@@ -22,7 +22,8 @@ pub enum Input {
         /// What it gave.
         outcome: Outcome,
     },
-    /// A call was *not* made: something holds it back. It uses up no attempt.
+    /// A call was not made because something holds it back, or it failed at a target that is down.
+    /// It uses up no attempt.
     Held {
         /// From the order.
         call: u32,
@@ -74,6 +75,19 @@ pub enum Hold {
         target: String,
         /// When to look at it again at the latest.
         after: Duration,
+    },
+    /// The call *was* made and failed, and the breaker says that its target is down: a pause
+    /// becomes a wait for the target, and no attempt is used up. What such an answer means for the
+    /// doubt, and whether it is a pause at all, stays as it is.
+    Failing {
+        /// The target.
+        target: String,
+        /// When to look at it again at the latest.
+        after: Duration,
+        /// Of the failure.
+        class: Class,
+        /// For people.
+        error: Text,
     },
 }
 

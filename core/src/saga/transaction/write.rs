@@ -187,7 +187,8 @@ impl Transaction {
         match (entry.attempt, entry.position.direction) {
             (Attempt::Done(_), Direction::Forward) => {
                 member.doubt |= effects;
-                let then = if step.stops() { Then::Stop } else { Then::Back };
+                let stops = step.stops_when(member.doubt);
+                let then = if stops { Then::Stop } else { Then::Back };
                 let refused = Attempt::Refused {
                     class: Class::Persistent,
                     error: why,

@@ -39,6 +39,10 @@ pub(super) fn expect(setting: &Setting) -> Expected {
     if setting.cancel == Some(0) {
         // Nothing is called; after a death the first ones may have been, for all that is known.
         let doubtful = groups.first().filter(|_| setting.faulty);
+        let never = |seq: &u32| setting.step(*seq).repeat == Repeat::Never;
+        if doubtful.is_some_and(|group| group.iter().any(never)) {
+            expected.ends.insert(State::Terminated);
+        }
         back(
             setting,
             &[],
