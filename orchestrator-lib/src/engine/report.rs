@@ -12,7 +12,7 @@ use ring_core::{
 };
 use ring_shell::clock;
 
-use super::{Engine, Life, retention};
+use super::{Engine, Life, retention::Walks};
 use crate::{
     store::{Alert, AlertKind, Error},
     telemetry::{ALERTS, COMMITS_UNCONFIRMED, EXECUTOR_MISSING, RETRY_NODE_MISSING},
@@ -56,12 +56,13 @@ pub(super) async fn run(engine: Arc<Engine>) {
     }
 }
 
-/// What was said last, so that only changes are.
+/// What was said last, so that only changes are, and how far the purges came.
 #[derive(Default)]
 struct Said {
     retry_node_missing: bool,
     missing: BTreeMap<(SagaName, u32), u64>,
     unconfirmed: u64,
+    walks: Walks,
 }
 
 async fn look(engine: &Engine, said: &mut Said, count: u64) -> Result<(), Error> {
@@ -97,7 +98,7 @@ async fn look(engine: &Engine, said: &mut Said, count: u64) -> Result<(), Error>
             alerts,
             "owner rows of the dead and old alerts removed"
         );
-        retention::forget(engine).await?;
+        said.walks.forget(engine).await?;
     }
     Ok(())
 }
