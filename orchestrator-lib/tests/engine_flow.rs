@@ -332,6 +332,26 @@ async fn a_call_that_falls_silent_is_dropped_long_before_its_time_limit() -> Che
     Ok(())
 }
 
+async fn slow_undo(cx: Context, input: u32, result: Option<String>) -> Result<(), StepError> {
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    undo(cx, input, result).await
+}
+
+#[tokio::test]
+async fn a_compensation_owes_no_heartbeat() -> Checked {
+    let lab = Lab::new().await?;
+    lab.ledger.next("pay", [Reply::Business]);
+    let long = Step::new("long", act)
+        .compensate(slow_undo)
+        .heartbeat_within(Duration::from_millis(300));
+    let saga = Saga::new("long", 1).step(long).step(step("pay")).build()?;
+    let node = lab.node_with("n1", saga.clone()).await?;
+    let id = node.start(&saga, "k", 7).await?.id;
+    assert!(matches!(end(&node, id).await?, Ended::Compensated { .. }));
+    assert_eq!(lab.ledger.calls(), ["long", "pay", "undo long"]);
+    Ok(())
+}
+
 #[tokio::test]
 async fn what_makes_no_progress_is_disabled_long_before_its_lifetime() -> Checked {
     let lab = Lab::new().await?;

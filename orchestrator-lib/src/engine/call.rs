@@ -124,7 +124,9 @@ impl Limits {
     fn of(step: &ErasedStep, call: &Call) -> Self {
         Self {
             whole: call.time_limit,
-            silence: step.heartbeat,
+            silence: step.heartbeat.filter(|_| {
+                call.position.direction == Direction::Forward && call.asked == Asked::Act
+            }),
         }
     }
 
