@@ -6,9 +6,8 @@ use std::sync::Arc;
 use ring_core::{
     id::TransactionId,
     saga::{Call, Direction, IdempotencyKey, Outcome, Payload, State},
-    store::{Fence, Start},
+    store::Fence,
 };
-use ring_shell::{clock, token::token_of};
 
 use super::{
     Engine,
@@ -42,20 +41,7 @@ impl Nursery {
 impl Children for Nursery {
     fn start(&self, child: Arc<Definition>, call: Call, input: Payload) -> Answer<'_> {
         Box::pin(async move {
-            let runs = child.plan.runs();
-            let code = self.engine.config.code();
-            let id = TransactionId::compose(clock::now().wall, code, clock::chance());
-            let start = Start {
-                id,
-                token: token_of(id),
-                saga: runs.saga.clone(),
-                version: runs.version,
-                digest: runs.digest.clone(),
-                key: self.key(&call),
-                input,
-                lifetime: child.lifetime,
-                claim: None,
-            };
+            let start = self.engine.row(&child, self.key(&call), input, None);
             let parent = (self.parent, self.fence);
             let store = &self.engine.store;
             match store.start_child(parent, &call.step, &start).await {

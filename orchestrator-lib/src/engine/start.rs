@@ -37,12 +37,18 @@ impl Engine {
         input: Payload,
     ) -> Result<Started, Error> {
         let answer = self.try_start(definition, key, input).await;
+        self.counted(answer)
+    }
+
+    /// The answer to a start, counted by its kind.
+    pub(super) fn counted(&self, answer: Result<Started, Error>) -> Result<Started, Error> {
         let result = match &answer {
             Ok(started) if started.is_new => "new",
             Ok(_) => "same",
             Err(
                 Error::InProgress { .. }
                 | Error::NotTaking(_)
+                | Error::RetryTransaction(_)
                 | Error::Store(_)
                 | Error::Unanswered { .. },
             ) => "busy",

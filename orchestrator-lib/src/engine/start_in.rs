@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use ring_core::{id::TransactionId, saga::Payload, store::Started as Stored};
+use ring_core::{
+    id::{SagaName, TransactionId},
+    saga::Payload,
+    store::Started as Stored,
+};
 use tokio_postgres::Transaction;
 
 use super::Engine;
-use crate::{Error, Started, saga::Definition, store::Joined, telemetry::STARTED};
+use crate::{Error, Started, saga::Definition, store::Joined};
 
 impl Engine {
     pub(crate) async fn start_in(
@@ -16,32 +20,43 @@ impl Engine {
         key: String,
         input: Payload,
     ) -> Result<Started, Error> {
+        let answer = self.try_start_in(caller, definition, key, input).await;
+        self.counted(answer)
+    }
+
+    async fn try_start_in(
+        &self,
+        caller: &mut Transaction<'_>,
+        definition: &Definition,
+        key: String,
+        input: Payload,
+    ) -> Result<Started, Error> {
         self.check(definition, &key)?;
         let start = self.row(definition, key, input, None);
-        let joined = self.store.start_in(caller, &start).await?;
-        let (started, result) = match joined {
-            Joined::Started(Stored::New(_)) => (Ok((start.id, true)), "new"),
-            Joined::Started(Stored::Same(id)) => (Ok((id, false)), "same"),
+        let (id, is_new) = match self.store.start_in(caller, &start).await? {
+            Joined::Started(Stored::New(_)) => (start.id, true),
+            Joined::Started(Stored::Same(id)) => (id, false),
             Joined::Started(Stored::Different(by)) => {
-                (Err(Error::KeyUsed { key: start.key, by }), "refused")
+                return Err(Error::KeyUsed { key: start.key, by });
             }
             Joined::Started(Stored::InProgress | Stored::NoLease) => {
-                (Err(Error::InProgress { key: start.key }), "busy")
+                return Err(Error::InProgress { key: start.key });
             }
             Joined::Started(Stored::Invalid(why)) => {
-                (Err(Error::Invalid(why.as_str().to_owned())), "refused")
+                return Err(Error::Invalid(why.as_str().to_owned()));
             }
-            Joined::Elsewhere => (Err(Error::OtherDatabase), "refused"),
-            Joined::Retry(cause) => (Err(Error::RetryTransaction(cause)), "busy"),
+            Joined::Elsewhere => return Err(Error::OtherDatabase),
+            Joined::Retry(cause) => return Err(Error::RetryTransaction(cause)),
         };
-        self.meter.count_as(STARTED, "result", result);
-        let (id, is_new) = started?;
         Ok(Started { id, is_new })
     }
 
-    /// Runs here what a caller committed, if nobody claimed it yet and there is room. Else it is
-    /// left to whoever owns its token.
-    pub(crate) async fn take_started(self: &Arc<Self>, id: TransactionId) {
+    /// Runs here what a caller committed, if nobody claimed it yet, there is room, and its saga has
+    /// not its share already. Else it is left to whoever owns its token.
+    pub(crate) async fn take_started(self: &Arc<Self>, saga: &SagaName, id: TransactionId) {
+        if self.config.retry_node && self.in_flight.has_its_share(saga) {
+            return;
+        }
         let room = self.in_flight.room(1);
         let (Some(incarnation), false) = (self.lease.incarnation(), room.is_empty()) else {
             return;

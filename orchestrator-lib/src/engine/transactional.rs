@@ -93,6 +93,7 @@ pub(super) async fn made(engine: &Engine, mut caller: Caller, call: Call) -> Sai
     } = &given
     else {
         engine.store.roll_back(open).await;
+        engine.called(&given, clock::now().mono.since(began));
         return Said::Fact(given);
     };
     Said::Ready(Box::new(Ready {
@@ -171,6 +172,7 @@ impl Committing {
                 failed(call, Class::Persistent, Text::new(why))
             }
         };
+        engine.called(&told, self.took);
         Next::Tell(told)
     }
 }

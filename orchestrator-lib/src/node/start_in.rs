@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use ring_core::{id::TransactionId, saga::Payload};
+use ring_core::{
+    id::{SagaName, TransactionId},
+    saga::Payload,
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::Node;
@@ -13,6 +16,7 @@ use crate::{Error, Saga, Started, engine::Engine};
 /// finds it when its turn on the ring comes.
 pub struct Pending {
     started: Started,
+    saga: SagaName,
     engine: Arc<Engine>,
 }
 
@@ -64,6 +68,7 @@ impl Node {
             .await?;
         Ok(Pending {
             started,
+            saga: saga.definition().plan.runs().saga.clone(),
             engine: Arc::clone(engine),
         })
     }
@@ -85,7 +90,7 @@ impl Pending {
     /// Says that the caller's transaction is committed: this node takes it and runs it, if it has
     /// room and nobody was faster. Said too early or after a rollback, it does nothing.
     pub async fn committed(self) -> Started {
-        self.engine.take_started(self.started.id).await;
+        self.engine.take_started(&self.saga, self.started.id).await;
         self.started
     }
 }
